@@ -23,9 +23,11 @@ fn a_plan_is_no_way_around_it() {
     let planned = machine.run([&["plan", &package], &REMOVE[..]].concat()).result("plan");
     assert_eq!(planned["confirmation"], "\"remove\" needs a confirmation");
     let id = planned["plan_id"].as_str().unwrap();
-    for name in [id, &id[..8], "last", &format!("@{}", planned["entry"]["sequence"])] {
+    let place = format!("@{}", planned["entry"]["sequence"]);
+    // What is offered names the plan by its hash, whatever the last one is by then.
+    for (name, pinned) in [(id, id), (&id[..8], &id[..8]), ("last", id), (place.as_str(), id)] {
         let fault = machine.run(["apply", &package, name]).fault("CONFIRMATION_REQUIRED", 30);
-        assert_eq!(fault.fixes[0].cmd, format!("hutch apply --yes {package} {name}"));
+        assert_eq!(fault.fixes[0].cmd, format!("hutch apply --yes {package} {pinned}"));
     }
     assert_eq!(count(&machine), 1);
     // The refusals are written down, each for what it was.
@@ -76,6 +78,63 @@ fn a_plan_shows_what_the_confirmed_call_would_change_and_nobody_is_asked_twice()
 }
 
 #[test]
+fn what_is_offered_to_be_confirmed_can_be_carried_out() {
+    let machine = machine();
+    let package = todo();
+    // What says no is confirmed by nothing that is added.
+    for words in [&["--no-confirm"][..], &["--confirm", "--no-confirm"], &["--no-confirm", "--confirm"]] {
+        let call = [&["run", &package, "remove", "td_0001"], words].concat();
+        let fault = machine.run(call).fault("CONFIRMATION_REQUIRED", 30);
+        assert!(fault.fixes.is_empty() && fault.suggestion.contains("without --no-confirm"), "{words:?}: {fault:?}");
+    }
+    // A call that is mended asks as if it had been typed so; of what only looks, nothing is asked.
+    for (command, words, meant, risk) in [
+        ("run", "remov td_0001 --confirm", "run --yes PACKAGE remove td_0001 --confirm", "high"),
+        ("run", "remov td_0001", "run --yes PACKAGE remove td_0001 --confirm", "high"),
+        ("validate", "remov td_0001", "validate --yes PACKAGE remove td_0001 --confirm", "high"),
+        ("plan", "remov td_0001", "plan PACKAGE remove td_0001", "low"),
+        ("run", "ad milk", "run PACKAGE add milk", "low"),
+    ] {
+        let call = [command, &package].into_iter().chain(words.split(' '));
+        let fault = machine.run(call).fault("ARGUMENT_INVALID", 2);
+        let (found, meant) = (&fault.fixes[0], format!("hutch {}", meant.replace("PACKAGE", &package)));
+        assert_eq!((found.cmd.as_str(), found.risk.as_str()), (meant.as_str(), risk));
+    }
+    assert_eq!(count(&machine), 1);
+    // The application is told where it reads a flag.
+    let planned = machine.run(["plan", &package, "remove", "--", "td_0001"]).result("plan");
+    assert_eq!(planned["output"]["changed"], true, "{planned}");
+    let fault = machine.run(["run", &package, "remove", "--", "td_0001"]).fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(fault.fixes[0].cmd, format!("hutch run --yes {package} remove --confirm -- td_0001"));
+    machine.run(["run", "--yes", &package, "remove", "--", "td_0001"]).answer();
+    assert_eq!(count(&machine), 0);
+}
+
+/// Somebody else plans between the refusal and the person's answer: what is carried out is what was refused.
+#[test]
+fn what_is_offered_to_be_confirmed_is_the_plan_that_was_refused() {
+    let machine = machine();
+    let package = todo();
+    machine.run(["run", &package, "add", "bin me"]).answer();
+    for words in [&["apply", &package, "last"][..], &["apply", &package]] {
+        let planned = machine.run(["plan", &package, "remove", "td_0002", "--confirm"]).result("plan");
+        let fault = machine.run(words).fault("CONFIRMATION_REQUIRED", 30);
+        let fixed = format!("hutch apply --yes {package} {}", planned["plan_id"].as_str().unwrap());
+        assert_eq!(fault.fixes[0].cmd, fixed, "{words:?}");
+        machine.run([&["plan", &package], &REMOVE[..]].concat()).result("plan");
+        machine.run(fixed.split(' ').skip(1)).result("apply");
+        let listed = machine.run(["run", &package, "list"]).answer();
+        assert_eq!((&listed["count"], &listed["items"][0]["title"]), (&json!(1), &json!("keep me")), "{words:?}");
+        machine.run(["undo", &package]).result("undo");
+    }
+    // A word that stands there for something else is not taken for the plan's.
+    machine.run(["run", "--instance", "last", &package, "add", "keep me"]).answer();
+    machine.run([&["plan", "--instance", "last", &package], &REMOVE[..]].concat()).result("plan");
+    let fault = machine.run(["apply", "--instance", "last", &package]).fault("CONFIRMATION_REQUIRED", 30);
+    assert!(fault.fixes.iter().all(|fix| fix.risk == "none"), "{fault:?}");
+}
+
+#[test]
 fn a_person_is_told_that_a_plan_needs_one() {
     let machine = machine();
     let call = ["plan", "--human", "--instance", "default", &todo()];
@@ -94,8 +153,9 @@ fn a_replay_needs_it_again() {
     let package = todo();
     machine.run([&["run", "--yes", &package], &REMOVE[..]].concat()).answer();
     machine.run(["undo", &package]).result("undo");
+    let hash = machine.run(["ledger", "show", &package, "@3"]).result("ledger show")["hash"].take();
     let fault = machine.run(["replay", &package, "@3"]).fault("CONFIRMATION_REQUIRED", 30);
-    assert_eq!(fault.fixes[0].cmd, format!("hutch replay --yes {package} @3"));
+    assert_eq!(fault.fixes[0].cmd, format!("hutch replay --yes {package} {}", hash.as_str().unwrap()));
     assert_eq!(count(&machine), 1);
     assert_eq!(machine.run(["replay", "--dry-run", &package, "@3"]).answer()["result"]["kept"], false);
     assert_eq!(count(&machine), 1);

@@ -92,6 +92,9 @@ fn every_printed_fix_reaches_the_instance_that_was_named_or_nothing() {
         (run(&["--no-yes"], &["remove", ITEM]), Some(0)),
         (run(&["--stdin-text", "$(x) 'y'"], &["remove", ITEM, "--confirm"]), Some(0)),
         (run(&["--envelope", "--retry", "2"], &["remove", ITEM, "--confirm"]), Some(0)),
+        // Where the words end that can be flags, none of them is put behind that.
+        (run(&[], &["remove", "--", ITEM]), Some(0)),
+        (run(&[], &["remov", ITEM, "--confirm"]), Some(0)),
         (run(&[], &["lst"]), None),
         (run(&["--yes"], &["remove", ITEM, "--confrim"]), Some(0)),
         (run(&["--dry-run"], &["lst"]), None),
@@ -196,6 +199,30 @@ fn a_word_that_is_no_command_leads_to_what_does_the_same_and_to_no_more() {
         assert_eq!(titles(&machine, home, instance), ["keep"]);
     }
     assert_eq!(machine.run(["catalog", "--home", HOME]).result("catalog")["total"], 1);
+}
+
+/// What confirms was said of the words that were typed, and of no guess.
+#[test]
+fn a_guess_on_a_line_that_confirms_is_no_small_risk() {
+    let machine = machine();
+    for (typed, meant, risk) in [
+        ("run --yes todo remov td_0001", "run --yes todo remove td_0001", "high"),
+        ("rnu --yes todo remove td_0001", "run --yes todo remove td_0001", "high"),
+        ("--yes rnu todo remove td_0001", "--yes run todo remove td_0001", "high"),
+        ("appy --yes todo last", "apply --yes todo last", "high"),
+        ("run --yes --instnace zz todo remove td_0001", "run --yes --instance zz todo remove td_0001", "high"),
+        ("chekc --yes todo", "check --yes todo", "none"),
+        ("rnu todo add --yes", "run todo add --yes", "high"),
+        ("run todo ad --yes", "run todo add --yes", "low"),
+    ] {
+        let fault = fault(&carry_out(&machine, &format!("hutch {typed}"), &[]));
+        let meant = format!("hutch {meant}");
+        let found = fault.fixes.iter().find(|fix| fix.cmd == meant);
+        assert_eq!(found.map(|fix| fix.risk.as_str()), Some(risk), "{typed}: {fault:?}");
+    }
+    for instance in ["default", INSTANCE] {
+        assert_eq!(titles(&machine, DEFAULT, instance), ["keep"]);
+    }
 }
 
 #[test]

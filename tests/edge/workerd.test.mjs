@@ -15,7 +15,7 @@ import { holdsToNative } from "../tab/alike.mjs";
 import { Machine, PACKAGES, ROOT, temporary } from "../tab/machine.mjs";
 
 const WORKERD = join(process.env.HUTCH_WORKERD, "node_modules/workerd/bin/workerd");
-const SETTINGS = ["at", "clock_start", "seed", "environment", "secrets", "limits", "contract", "unchecked", "guard", "confirmed", "digests_only", "wall_time_us"];
+const SETTINGS = ["at", "clock_start", "seed", "environment", "secrets", "limits", "contract", "unchecked", "guard", "confirmed", "digests_only", "wall_time_us", "import"];
 const given = { package: "todo", at: "2026-04-01T09:00:00Z", seed: "7" };
 
 /** What is deployed, in a folder: the program of host/docs/elsewhere.md with two packages. */
@@ -143,7 +143,7 @@ test("what is asked wrongly is refused, and nothing is kept of it", async (t) =>
   await refused({ ...removed, at: given.at }, 422, "CONFIRMATION_REQUIRED");
   await refused({ ...given, op: "run" }, 400, "USAGE");
   await refused({ ...given, op: "run", arguments: ["list"], instance: "../other" }, 400, "USAGE");
-  await refused({ ...given, op: "import", attachment: "!" }, 400, "USAGE");
+  await refused({ ...given, op: "import", import: true, attachment: "!" }, 400, "USAGE");
   // Nor does a bundle bring a package, though the code of its component is here: of another version, as what the answer is held to shows.
   const changed = join(folder, "changed");
   cpSync(PACKAGES.todo, changed, { recursive: true });
@@ -153,10 +153,39 @@ test("what is asked wrongly is refused, and nothing is kept of it", async (t) =>
   machine.answer(["instance", "export", "--instance", "brought", "--packages", "--output", join(folder, "brought"), changed]);
   const attachment = readFileSync(join(folder, "brought")).toString("base64");
   const { package: slug, at } = given;
-  await refused({ op: "import", package: slug, at, instance: "brought", attachment }, 422, "NOT_REPRODUCIBLE");
+  await refused({ op: "import", import: true, package: slug, at, instance: "brought", attachment }, 422, "NOT_REPRODUCIBLE");
   const failed = await ask({ ...given, op: "run", arguments: ["complete", "td_9999"] });
   assert.deepEqual([failed.status, failed.json.result.kept], [200, false]);
   assert.deepEqual((await ask({ ...given, op: "run", arguments: ["list"] })).json.result.output.count, 0);
+});
+
+test("a bundle, which says itself that a person agreed, is taken in where the embedder says so, and nowhere else", async (t) => {
+  const { folder } = deployed(t);
+  const { ask, send } = await started(t, folder);
+  const { package: slug, at } = given;
+  await ask({ ...given, op: "run", arguments: ["add", "Kept"] });
+  const carry = async (from) => Buffer.from((await ask({ op: "export", package: slug, at, instance: from })).attachment).toString("base64");
+  // Whoever sends this made it on a host of their own, and agreed there: a title that no guard lets through, and a removal.
+  const elsewhere = { op: "import", import: true, package: slug, at, instance: "elsewhere", attachment: await carry("default") };
+  assert.equal((await ask(elsewhere)).status, 200);
+  const made = { ...given, op: "run", instance: "elsewhere" };
+  const title = "AKIAIOSFODNN7EXAMPLQ";
+  const added = await ask({ ...made, arguments: ["add", title], guard: "off", clock_start: "1999-01-01T00:00:00Z" });
+  const removed = await ask({ ...made, arguments: ["remove", "td_0001", "--confirm"], confirmed: true });
+  assert.deepEqual([added.json.result?.kept, removed.json.result?.kept], [true, true], JSON.stringify([added.json, removed.json]));
+  const request = { op: "import", package: slug, attachment: await carry("elsewhere") };
+  const { head } = (await ask({ op: "ledger", package: slug, at })).json.result;
+  for (const settings of [{}, { import: "yes" }, { import: 1 }, { confirmed: true }]) {
+    const { status, json } = await ask({ ...request, at, ...settings });
+    assert.deepEqual([status, json.code], [400, "USAGE"], JSON.stringify(settings));
+    assert.match(json.message, /^the op of a request is one of (?!.*import)/);
+  }
+  assert.equal((await send(JSON.stringify({ ...request, import: true }))).status, 400);
+  assert.equal((await send(JSON.stringify(request))).status, 400);
+  assert.deepEqual((await ask({ op: "ledger", package: slug, at })).json.result.head, head);
+  assert.equal((await ask({ ...request, at, import: true })).status, 200);
+  const listed = await ask({ ...given, op: "run", arguments: ["list"] });
+  assert.deepEqual(listed.json.result.output.items.map((item) => item.title), [title]);
 });
 
 /** A Durable Object's storage as its documents bound it: 128 KiB a value, 128 pairs a write, a transaction whole or not at all. */

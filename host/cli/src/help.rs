@@ -197,16 +197,16 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
     let taken = meant::value(&argument, &value).map(|value| vec![value]);
     let option = meant::option(&argument).map(|words| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     // What confirms is confirmed by whoever types it, and by nobody who guesses.
-    let risk = if near.as_deref() == Some("--yes") { "high" } else { "low" };
+    let risk = if near.as_deref() == Some("--yes") { "high" } else { line.risk("low") };
     let mut help = path.clone();
     let commands = meant.as_ref().map(|meant| meant.words.clone()).unwrap_or_default();
-    if let Some(Meant { words, risk, line, .. }) = meant {
+    if let Some(Meant { words, risk, line: made, .. }) = meant {
         report = report.suggest(format!("did you mean {}?", words.join(" ")));
         // What can't be made of the line is said by the help of what was meant.
-        if line.is_none() && !commands.iter().any(|word| word.starts_with('-')) {
+        if made.is_none() && !commands.iter().any(|word| word.starts_with('-')) {
             help.extend(commands.iter().map(String::as_str));
         }
-        report = repair::fixed(report, line, MEANT, risk);
+        report = repair::fixed(report, made, MEANT, line.risk(risk));
     } else if let Some(near) = near {
         report = report.suggest(format!("did you mean {near}?"));
         let corrected = wrong.and_then(|wrong| line.replacing(wrong, &[&near]));
@@ -217,7 +217,7 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
             words => format!("did you mean {}?", words.join(" ")),
         });
         let corrected = line.replacing(wrong, &words.iter().map(String::as_str).collect::<Vec<_>>());
-        report = repair::fixed(report, corrected, MEANT, "low");
+        report = repair::fixed(report, corrected, MEANT, risk);
     } else if let Some(said) = meant::elsewhere(&command).filter(|_| path.is_empty()) {
         report = report.suggest(said);
     } else if !valid.is_empty() {

@@ -179,7 +179,8 @@ pub(crate) fn addressed(fault: Fault, line: &CallLine) -> Fault {
     match named.next() {
         Some((word, Address::Reference(reference))) => {
             let fixed = fault.suggest(&format!("did you mean {reference}?"));
-            fixed.fixed_by(line.replacing(word, &[&reference]), "makes the call as it was probably meant", "low")
+            let again = line.replacing(word, &[&reference]);
+            fixed.fixed_by(again, "makes the call as it was probably meant", line.risk("low"))
         }
         Some((_, Address::Web(how))) => fault.suggest(how),
         None => fault,

@@ -63,8 +63,34 @@ pub(crate) enum Tell {
     Questions,
     /// Nobody is to be asked about this plan any more.
     Decline(String),
-    /// The entries behind a place, the first first; how many the ledger has where no place is named.
-    Since { after: Option<u64>, limit: u32 },
+    /// The entries behind a place, the first first: all where that is one of another ledger, none where no place is named.
+    Since { after: Option<Mark>, limit: u32 },
+}
+
+/// So many digits of a hash tell ledgers apart.
+const MARK_DIGITS: usize = 16;
+
+/// Up to where a ledger was told: the last entry's place, 0 if nothing was, and the first digits of its hash, by which the ledger is known.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Mark {
+    pub(crate) sequence: u64,
+    pub(crate) digits: String,
+}
+
+impl Mark {
+    /// That of an entry, by its place and its hash.
+    pub(crate) fn of(entry: &Value) -> Option<Mark> {
+        let digits = entry["hash"].as_str()?.get(..MARK_DIGITS)?.to_owned();
+        Some(Mark { sequence: entry["sequence"].as_u64()?, digits })
+    }
+
+    /// One that was written down as `PLACE:DIGITS`; what is written in another way is of no ledger.
+    pub(crate) fn written(text: &str) -> Mark {
+        let (place, digits) = text.split_once(':').unwrap_or_default();
+        let is_whole = digits.len() == MARK_DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let sequence = place.parse::<u64>().ok().filter(|_| is_whole);
+        sequence.map(|sequence| Mark { sequence, digits: digits.to_owned() }).unwrap_or_default()
+    }
 }
 
 impl What {

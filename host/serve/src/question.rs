@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The most characters of a change about which a client asks its user. Nobody agrees to what was cut: a longer one is asked about where all
 /// of it is shown.
 const ASKED_CHARS_MAX: usize = 4000;
-/// The most characters of a change that a page shows.
+/// The most characters of a text that a page shows: a change, or a question.
 pub(crate) const SHOWN_CHARS_MAX: usize = 100_000;
 /// The most characters of what an application says of a command.
 const SAID_CHARS_MAX: usize = 300;
@@ -115,12 +115,17 @@ impl Question {
 
     /// Whether its text tells all that would change, so that a person may answer it as it stands.
     pub(crate) fn is_whole(&self) -> bool {
-        self.change.is_told_in(ASKED_CHARS_MAX)
+        self.change.is_told_in(ASKED_CHARS_MAX) && self.is_shown()
+    }
+
+    /// Whether a page shows all of it, and all that would change: a long call stands before the change, and would push it out.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.change.is_told_in(SHOWN_CHARS_MAX) && self.text.chars().nth(SHOWN_CHARS_MAX).is_none()
     }
 
     /// The refusal, where all of the change must be seen first.
     pub(crate) fn too_long(&self) -> ErrorReport {
-        let mut report = self.refusal("what it would change is more than a question can show");
+        let mut report = self.refusal("the call and what it would change are more than a question can show");
         if let (Some(look), Some(apply)) = (&self.lines.look, &self.lines.apply) {
             report.suggestion =
                 format!("ask the user to look at the whole change with: {look} and then to type: {apply}");
@@ -153,8 +158,9 @@ impl Question {
 pub(crate) fn found_at(report: &mut ErrorReport, page: &str) {
     if report.code == ErrorCode::ConfirmationRequired && report.details.contains_key("plan") {
         report.details.insert("approve_at".to_owned(), page.into());
+        // Of what the page can't show, it says who agrees to it elsewhere.
         report.suggestion =
-            format!("ask the user to look at the plan at {page}, and to agree to it there or to decline");
+            format!("ask the user to look at the plan at {page}, which says how to agree to it or to decline");
     }
 }
 
@@ -205,5 +211,21 @@ mod tests {
         assert!(change(ASKED_CHARS_MAX).is_told_in(ASKED_CHARS_MAX));
         assert!(!change(ASKED_CHARS_MAX + 1).is_told_in(ASKED_CHARS_MAX));
         assert!(!Change::of_paths(&["modified state/x".to_owned()]).is_told_in(SHOWN_CHARS_MAX));
+    }
+
+    #[test]
+    fn nobody_agrees_to_a_call_that_is_longer_than_what_is_shown() {
+        let plan = Digest::of(Kind::Entry, b"plan");
+        let question = |chars: usize| {
+            let (package, answer, reason, lines) = (0, Form::Bare, "why".to_owned(), Lines::default());
+            let change = Change { text: "added state/x".into(), is_partial: false };
+            let text = Question::text(("todo", None), &["/".repeat(chars)], &reason, &change, &plan);
+            Question { package, plan, answer, reason, text, change, lines }
+        };
+        let around = question(0).text.chars().count();
+        for (chars, expected) in [(7, true), (SHOWN_CHARS_MAX - around, true), (SHOWN_CHARS_MAX, false)] {
+            let question = question(chars);
+            assert_eq!((question.is_shown(), question.is_whole()), (expected, expected), "{chars}");
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! What is asked for over HTTP, carried out and answered with the documents of the command line. A request that has a name is carried out
 //! once: the ledger says whether it was.
 
-use crate::ask::{Form, Tell, Words};
+use crate::ask::{Form, Mark, Tell, Words};
 use crate::names::Known;
-use crate::question::{Change, SHOWN_CHARS_MAX};
+use crate::question::Change;
 use crate::reply::{Facts, Reply, facts};
 use crate::work::Work;
 use hutch::{Answer, Answered, Call, EntryName, Failure, Moved, Session};
@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 pub(crate) const REPEATED: &str = "hutch/repeated";
 /// What a plan would change, for people.
 pub(crate) const CHANGES: &str = "hutch/changes";
-/// Whether a page can show all of that.
+/// Whether a page can show all of that, and of what a person is asked about it.
 pub(crate) const WHOLE: &str = "hutch/whole";
 /// What names the state.
 pub(crate) const STATE: &str = "hutch/state";
@@ -114,7 +114,7 @@ impl Work<'_, '_> {
             // These are answered without an instance.
             Tell::Questions => return Ok(Reply::done(json!({"items": self.worker.waiting()}))),
             Tell::Decline(plan) => return Ok(self.worker.decline(package, plan)),
-            Tell::Since { after, limit } => return self.tell_since(*after, *limit),
+            Tell::Since { after, limit } => return self.tell_since(after.as_ref(), *limit),
             Tell::Ledger { limit, offset } => {
                 ("ledger list", ledger::list_value(&self.instance.session(self.at)?, &page(*limit, *offset))?)
             }
@@ -197,14 +197,18 @@ impl Work<'_, '_> {
         let is_good = answer.failure().is_none();
         let diffs = file_diffs(&answer);
         let change = Change::of(&answer, &diffs);
+        // Where nobody need agree, nothing need be shown.
+        let mut is_shown = true;
         if let Some(reason) = confirmation.clone().filter(|_| is_good) {
-            self.ask_later(self.question((package, Form::Told), words, answer.entry.hash, reason, change.clone()));
+            let question = self.question((package, Form::Told), words, answer.entry.hash, reason, change.clone());
+            is_shown = question.is_shown();
+            self.ask_later(question);
         }
         let value = run::plan_value(&answer, &self.serving().host, confirmation.as_deref(), &diffs);
         Ok(match self.answered("plan", &answer, value) {
             Reply::Done { document, mut facts } => {
                 facts.insert(CHANGES.to_owned(), change.text().into());
-                facts.insert(WHOLE.to_owned(), change.is_told_in(SHOWN_CHARS_MAX).into());
+                facts.insert(WHOLE.to_owned(), is_shown.into());
                 Reply::Done { document, facts }
             }
             reply => reply,
@@ -251,13 +255,25 @@ impl Work<'_, '_> {
         })
     }
 
-    fn tell_since(&self, after: Option<u64>, limit: u32) -> Result<Reply, Failure> {
+    fn tell_since(&self, after: Option<&Mark>, limit: u32) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
-        let last = session.head()?.last.sequence;
-        let items = match after {
-            Some(after) if after < last => ledger::since(&session, after, limit)?,
-            _ => Vec::new(),
+        let last = session.head()?.last;
+        let is_there = |mark: &Mark| -> Result<bool, Failure> {
+            let hash = match mark.sequence {
+                place if place == last.sequence => last.hash,
+                place if (1..last.sequence).contains(&place) => session.entry(&EntryName::Sequence(place))?.hash,
+                _ => return Ok(false),
+            };
+            Ok(hash.to_string().starts_with(&mark.digits))
         };
+        // Nobody was told of anything in a ledger that is another one by now, as after a restore.
+        let told = match after {
+            None => last.sequence,
+            Some(mark) if is_there(mark)? => mark.sequence,
+            Some(_) => 0,
+        };
+        let items = if told < last.sequence { ledger::since(&session, told, limit)? } else { Vec::new() };
+        let last = json!({"sequence": last.sequence, "hash": last.hash.to_string()});
         Ok(Reply::done(json!({"last": last, "items": items})))
     }
 

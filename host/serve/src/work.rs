@@ -3,7 +3,7 @@
 use crate::ask::{Ask, Back, Form, Tell, What, Words};
 use crate::door::By;
 use crate::names::Names;
-use crate::question::{Change, Lines, Question, SHOWN_CHARS_MAX, short};
+use crate::question::{Change, Lines, Question, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
 use hutch::{Answer, Call, EntryName, Failure, Grants, Instance, Mount, Moved, Session, Verified};
@@ -102,10 +102,9 @@ impl<'s> Worker<'s> {
     pub(crate) fn waiting(&self) -> Vec<Value> {
         let slug = |question: &Question| self.serving.packages.get(question.package).map(Served::slug);
         let told = |(_, one): &(Arc<str>, Question)| {
-            let whole = one.change.is_told_in(SHOWN_CHARS_MAX);
             json!({
                 "package": slug(one), "plan": one.plan, "question": one.text, "apply": one.lines.apply,
-                "change": (!one.is_whole()).then(|| one.change.text()), "whole": whole,
+                "change": one.change.text(), "whole": one.is_shown(),
             })
         };
         self.questions().iter().rev().map(told).collect()

@@ -33,6 +33,8 @@ export class Edge {
 export interface EdgeSettings {
   /** Whether a person agreed to what is asked for. */
   confirmed?: boolean;
+  /** Whether it may take in a bundle, which itself says of each of its runs whether a person agreed, and under which guard, clock and seed it was. */
+  import?: boolean;
   unchecked?: boolean;
   guard?: string;
   contract?: string;

@@ -13,7 +13,7 @@ const REQUEST_BYTES = 16 * 1024 * 1024;
 const WAITING = 16;
 const WAITING_BYTES = 48 * 1024 * 1024;
 /** What a request may ask for, and what it may say besides `package` and `instance`: installing is the embedder's, and so is what only the host of
- *  a caller knows or decides. */
+ *  a caller knows or decides. A bundle says that of each of its runs itself, so whether one is taken in is the embedder's too. */
 const INVOKED = { asked: ["arguments", "stdin", "attachment"], told: ["clock_start", "seed", "environment", "secrets", "limits", "contract", "unchecked", "guard", "confirmed", "digests_only", "wall_time_us"] };
 const ASKED = new Map(Object.entries({
   run: INVOKED,
@@ -82,11 +82,12 @@ const only = (object, names) => Object.fromEntries(names.filter((name) => Object
 const unfit = (message) => ({ refused: usage(message), status: 400 });
 
 /** What a text asks for, and nothing else: `{ asked, attachment, told }`, where `told` are the names of what the embedder may add; or why not. */
-function parsed(text) {
+function parsed(text, imports) {
   const body = JSON.parse(text);
   if (body === null || typeof body !== "object") throw new Error("it is no object");
+  const ops = [...ASKED.keys()].filter((op) => imports || op !== "import");
+  if (!ops.includes(body.op)) return unfit(`the op of a request is one of ${ops.join(", ")}`);
   const known = ASKED.get(body.op);
-  if (!known) return unfit(`the op of a request is one of ${[...ASKED.keys()].join(", ")}`);
   const names = ["op", "package", "instance", ...known.asked];
   const more = Object.keys(body).find((name) => !names.includes(name));
   if (more !== undefined) return unfit(`${body.op} has the fields ${names.join(", ")}; ${JSON.stringify(more)} is not among them`);
@@ -94,7 +95,7 @@ function parsed(text) {
   return { asked, attachment: Uint8Array.from(atob(attachment), (char) => char.charCodeAt(0)), told: known.told };
 }
 
-async function read(request, taken) {
+async function read(request, taken, imports) {
   if (request.method !== "POST") return { refused: usage("requests are POSTed"), status: 405 };
   const parts = [];
   let length = 0;
@@ -105,7 +106,7 @@ async function read(request, taken) {
     parts.push(part);
   }
   try {
-    return parsed(await new Blob(parts).text());
+    return parsed(await new Blob(parts).text(), imports);
   } catch (error) {
     return unfit(`the request is not of a known form: ${error.message}`);
   }
@@ -163,7 +164,7 @@ export class Edge {
   }
 
   /** Answers a request: the module's own, as JSON, with the attachment in base64. What the embedder knows of the call, and no request can say,
-   *  stands in `settings`: whether a person `confirmed` it, limits, guard, environment, clock and seed. */
+   *  stands in `settings`: whether a person `confirmed` it, limits, guard, environment, clock and seed, and whether it may `import`. */
   async fetch(request, settings = {}) {
     const waiting = this.#waiting;
     if (waiting.requests >= WAITING) return response(BUSY, undefined, 503);
@@ -176,7 +177,7 @@ export class Edge {
       return true;
     };
     try {
-      const { asked, attachment, told, refused, status: code } = await read(request, taken);
+      const { asked, attachment, told, refused, status: code } = await read(request, taken, settings.import === true);
       if (refused) return response(refused, undefined, code);
       const seed = told.includes("seed") ? { seed: hex(crypto.getRandomValues(new Uint8Array(32))) } : {};
       // What runs is deployed: none comes with a bundle.

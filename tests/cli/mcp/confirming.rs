@@ -150,7 +150,7 @@ fn a_call_is_made_again_with_the_answer_and_only_the_one_that_was_asked_about() 
         let report = failure(&again(&mut client, tool, arguments, state, "accept"));
         assert_eq!(report["code"], "CONFIRMATION_REQUIRED", "{tool} {arguments} {report}");
     }
-    for action in ["decline", "cancel", "yes", ""] {
+    for action in ["yes", ""] {
         let report = failure(&again(&mut client, "todo_remove", &remove(), &state, action));
         assert_eq!(report["code"], "CONFIRMATION_REQUIRED", "{action} {report}");
     }
@@ -163,9 +163,34 @@ fn a_call_is_made_again_with_the_answer_and_only_the_one_that_was_asked_about() 
     assert_eq!(count(&machine), 2);
     let done = again(&mut client, "todo_remove", &remove(), &state, "accept");
     assert_eq!((&done["isError"], count(&machine)), (&json!(false), 1), "{done}");
-    // An answer is good for one time: the state that it was about is gone.
-    assert_eq!(failure(&again(&mut client, "todo_remove", &remove(), &state, "accept"))["code"], "CONFLICT");
-    assert_eq!(count(&machine), 1);
+}
+
+#[test]
+fn a_question_is_answered_once() {
+    let machine = machine();
+    let mut client = Client::modern(&machine, &[&todo()], json!({"elicitation": {"form": {}}}));
+    for action in ["decline", "cancel", "accept"] {
+        let (state, _) = required(&client.call("todo_remove", remove()));
+        let first = again(&mut client, "todo_remove", &remove(), &state, action);
+        assert_eq!(first["isError"], action != "accept", "{first}");
+        if action == "accept" {
+            assert_eq!(count(&machine), 0);
+            // The state is again the one that was asked about, and a person has taken that answer back.
+            client.done("hutch_undo", json!({}));
+        }
+        let entries = ledger(&machine, &todo()).len();
+        for more in ["accept", "decline", "accept"] {
+            let report = failure(&again(&mut client, "todo_remove", &remove(), &state, more));
+            assert_eq!(report["code"], "CONFIRMATION_REQUIRED", "{action} {more} {report}");
+            assert!(report["message"].as_str().unwrap().contains("answered before"), "{report}");
+        }
+        assert_eq!(ledger(&machine, &todo()).len(), entries, "{action}");
+        assert_eq!(count(&machine), 1, "{action}");
+    }
+    // Who is asked anew may agree anew.
+    let (state, _) = required(&client.call("todo_remove", remove()));
+    assert_eq!(again(&mut client, "todo_remove", &remove(), &state, "accept")["isError"], false);
+    assert_eq!(count(&machine), 0);
 }
 
 #[test]

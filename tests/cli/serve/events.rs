@@ -58,13 +58,17 @@ fn entries_are_told_as_they_come_whoever_makes_them() {
     server.post("/api/packages/todo/run", &json!({"arguments": ["add", "milk"]}));
     server.post("/api/packages/probe/run", &json!({"arguments": ["return-ok"]}));
     let listed = server.get("/api/packages/todo/ledger");
-    // From the beginning: nothing is missed.
+    // From the beginning, where an id is of no ledger that is known: nothing is missed.
     let mut watcher = Watcher::of(&server, "todo:1 probe:1");
-    let (id, first) = watcher.next();
-    assert_eq!((&first["package"], &first["sequence"]), (&json!("todo"), &json!(2)));
-    assert_eq!(first["hash"], listed["items"][0]["hash"]);
-    assert_eq!(id, "todo:2 probe:1");
-    assert_eq!(watcher.next().1["package"], "probe");
+    assert_eq!(watcher.next().1["kind"], "create");
+    let (id, second) = watcher.next();
+    assert_eq!((&second["package"], &second["sequence"]), (&json!("todo"), &json!(2)));
+    assert_eq!(second["hash"], listed["items"][0]["hash"]);
+    assert_eq!(id, format!("todo:2:{} probe:0:", &second["hash"].as_str().unwrap()[..16]));
+    for place in 1..=2 {
+        let item = watcher.next().1;
+        assert_eq!((&item["package"], &item["sequence"]), (&json!("probe"), &json!(place)));
+    }
     // Those that come, over HTTP and by the command line.
     server.post("/api/packages/todo/run", &json!({"arguments": ["add", "bread"]}));
     assert_eq!(watcher.next().1["argv"], json!(["todo", "add", "bread"]));
@@ -74,6 +78,50 @@ fn entries_are_told_as_they_come_whoever_makes_them() {
     drop(watcher);
     machine.todo(&["add", "salt"]).answer();
     assert_eq!(Watcher::of(&server, &id).next().1["argv"], json!(["todo", "add", "salt"]));
+}
+
+#[test]
+fn a_ledger_that_is_another_one_is_told_from_its_beginning() {
+    let machine = Machine::new();
+    machine.todo(&["add", "milk"]).answer();
+    machine.todo(&["add", "bread"]).answer();
+    let server = Server::start(&machine, &[&todo()]);
+    let mut watcher = Watcher::of(&server, "todo:0");
+    let ids: Vec<String> = (0..3).map(|_| watcher.next().0).collect();
+    drop(watcher);
+    server.end();
+    server.ended();
+    machine.run(["instance", "purge", "--yes", "todo"]).result("instance purge");
+    for title in ["eggs", "salt", "rice"] {
+        machine.todo(&["add", title]).answer();
+    }
+    let server = Server::start(&machine, &[&todo()]);
+    // Whether the new one has that place or not.
+    for id in ids.iter().map(String::as_str).chain(["todo:9:0123456789abcdef"]) {
+        let mut watcher = Watcher::of(&server, id);
+        let told: Vec<(String, Value)> = (0..4).map(|_| watcher.next()).collect();
+        let places: Vec<&Value> = told.iter().map(|(_, item)| &item["sequence"]).collect();
+        assert_eq!(places, [1, 2, 3, 4], "{id}");
+        assert_eq!(told[1].1["argv"], json!(["todo", "add", "eggs"]));
+        // With an id of its own nothing is told again.
+        assert_eq!(Watcher::of(&server, &told[2].0).next().1["argv"], json!(["todo", "add", "rice"]));
+    }
+}
+
+#[test]
+fn who_has_said_all_is_told_all_that_there_is_and_no_more() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    server.post("/api/packages/todo/run", &json!({"arguments": ["add", "milk"]}));
+    for (told, entries) in [("", 0), ("todo:0", 2)] {
+        let mut stream = asked(&server, &server.agent, told);
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        let answer = super::read(&mut stream);
+        let body = &answer.body;
+        assert_eq!((answer.status, body.matches("event: entry").count()), (200, entries), "{body}");
+        // Nothing is cut off, and it can be told where to go on.
+        assert!(body.contains("id: todo:2:") && body.ends_with("\r\n0\r\n\r\n"), "{body}");
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The pages, as a browser without any script uses them: links, forms, and a password that it sends with every request.
 
 use super::{Answer, Server};
-use crate::support::{Machine, todo};
+use crate::support::{Machine, package, todo};
 use data_encoding::BASE64;
 
 /// A person at a browser.
@@ -321,9 +321,36 @@ fn nobody_agrees_to_what_was_cut() {
     assert_eq!(page.body.matches("/apply\"").count(), 1, "{page:?}");
     // More than a page shows: it asks for no consent, and says where that is given.
     fill(29);
-    let plan = ask(30).fault(409, "CONFIRMATION_REQUIRED")["details"]["plan"].as_str().unwrap().to_owned();
+    let refused = ask(30).fault(409, "CONFIRMATION_REQUIRED");
+    let suggestion = refused["suggestion"].as_str().unwrap();
+    assert!(suggestion.contains("approvals, which says") && !suggestion.contains("agree to it there"), "{refused}");
+    let plan = refused["details"]["plan"].as_str().unwrap().to_owned();
     let page = ada.get("/approvals");
     let asked = page.body.split("<section").find(|part| part.contains(&plan[..12])).unwrap();
     assert!(!asked.contains("/apply\"") && asked.contains("nobody can agree to it here"), "{asked}");
     assert!(asked.contains("hutch apply --yes") && asked.contains("/decline\""), "{asked}");
+}
+
+#[test]
+fn nobody_agrees_to_a_call_so_long_that_its_change_is_cut_off() {
+    let machine = Machine::new();
+    let skills = "skills:\n  - probe-usage\n";
+    let asking = format!("confirmationRequired:\n  - write-text\n{skills}");
+    let probe = package::with_manifest(&machine, "asking", skills, &asking);
+    let server = Server::start(&machine, &[probe.to_str().unwrap()]);
+    let ada = Person::of(&server, &server.operator);
+    let section = |path: &str| {
+        let write = serde_json::json!({"arguments": ["write-text", path, "x"]});
+        let asked = server.ask_as(&server.agent, "POST", "/api/packages/probe/run", Some(&write));
+        let plan = asked.fault(409, "CONFIRMATION_REQUIRED")["details"]["plan"].as_str().unwrap().to_owned();
+        let page = ada.get("/approvals").body;
+        page.split("<section").find(|part| part.contains(&plan[..12])).unwrap().to_owned()
+    };
+    let asked = section("state/evil");
+    assert!(asked.contains("/apply\"") && !asked.contains("nobody can agree to it here"), "{asked}");
+    let asked = section(&format!("state/{}evil", "/".repeat(100_000)));
+    assert!(asked.contains("more characters are not shown") && !asked.contains("/apply\""), "the change is cut off");
+    assert!(asked.contains("nobody can agree to it here") && asked.contains("/decline\""));
+    // What it would change stands there by itself.
+    assert!(asked.split_once("<details>").is_some_and(|(_, change)| change.contains("added state/evil")));
 }

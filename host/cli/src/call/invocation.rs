@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use hutch::package::Package;
 use hutch::{Call, EnvironmentValue, Grants, Host, Mount};
 use hutch_documents::agent::{reads_stdin, stdin_parameter};
-use hutch_model::contract::{ArgumentViolation, Command, ContractFile, ValueType, ViolationKind};
+use hutch_model::contract::{ArgumentViolation, ContractFile, ValueType, ViolationKind};
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
 use hutch_model::ledger::MountRecord;
@@ -267,22 +267,11 @@ impl InvocationArguments {
 }
 
 /// The arguments of a call as they are for one that a person agreed to: confirmed to the application too, where the host asks itself.
-pub(crate) fn confirmed(package: &Package, mut arguments: Vec<String>) -> Vec<String> {
-    if repair::asks_itself(package, &arguments) && is_confirmed(package, &arguments) {
-        arguments.push("--confirm".to_owned());
+pub(crate) fn confirmed(package: &Package, arguments: Vec<String>) -> Vec<String> {
+    match repair::asks_itself(package, &arguments) && repair::is_confirmed(package, &arguments) {
+        true => repair::with_confirm(arguments),
+        false => arguments,
     }
-    arguments
-}
-
-/// Whether the host asks for a confirmation of this call, in which nothing is wrong.
-fn is_confirmed(package: &Package, arguments: &[String]) -> bool {
-    let Ok(Some(contract)) = package.contract() else { return false };
-    let read = contract.contract().read_arguments(arguments);
-    let is_asked = |command: &Command| {
-        let of_manifest = package.manifest().confirmation_required();
-        command.confirmation_required || of_manifest.iter().any(|path| path.as_str() == command.name)
-    };
-    read.violations.is_empty() && read.command.is_some_and(is_asked)
 }
 
 /// Whether the application itself reads standard input in this call: it takes a batch, as the host does for those that do not, or what `-`

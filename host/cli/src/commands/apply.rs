@@ -28,8 +28,14 @@ pub(crate) struct ApplyArguments {
 pub(crate) fn apply(global: &Global, own: &ApplyArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, package, session) = own.instance.open_package(global)?;
     let grants = own.given.grants(global, &host)?;
-    let applied = host.apply(&package, &session, &own.plan, &grants);
-    let answer = applied.map_err(|failure| repair::again(failure.report(), &global.line, 0))?;
+    // What can't be found is told, and written down, by what applies it.
+    let planned = match &own.plan {
+        EntryName::Last => session.last_plan().ok().flatten(),
+        plan => session.entry(plan).ok(),
+    };
+    let (plan, line) = repair::pinned(&own.plan, planned.as_ref(), &global.line);
+    let applied = host.apply(&package, &session, &plan, &grants);
+    let answer = applied.map_err(|failure| repair::again(failure.report(), line.as_ref(), 0))?;
     output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
     tell("apply", &answer, kept_value(&answer, &host), output, |_| {
         let told = guest::told(&answer.outcome.stdout);

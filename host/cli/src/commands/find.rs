@@ -38,7 +38,7 @@ pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
     let items = match &own.index {
         Some(folder) => {
             let index = index::read(global, folder)?;
-            let items = indexed(global, &policy, &index, &own.text.join(" "));
+            let items = indexed(global, &policy, &index, &own.text.join(" "))?;
             if items.is_empty() {
                 output.remark(&there_is(index.packages.iter().map(|one| (one.slug.as_str(), ""))));
             }
@@ -89,7 +89,7 @@ fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) 
     // The same package in two places is found once, where it was looked for first: as it is installed.
     let mut seen = BTreeSet::new();
     known.retain(|one: &KnownCommand| seen.insert((one.package.clone(), one.command.clone(), one.description.clone())));
-    let found = find::find(&known, &own.text.join(" "));
+    let found = find::find(&known, &own.text.join(" ")).map_err(Fault::usage)?;
     if found.is_empty() {
         let manifests = outlines.iter().map(|(outline, _)| outline.manifest());
         output.remark(&there_is(manifests.map(|one| (one.slug().as_str(), one.description()))));
@@ -105,9 +105,9 @@ fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) 
 }
 
 /// Those of an index. What it says of trust is the word of whoever made it; what a package needs here, the rules here say.
-fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> Vec<FoundItem> {
+fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> Result<Vec<FoundItem>, Fault> {
     let trust = |package: &Package| if Reference::is_meant(&package.source) { "remote" } else { "local" };
-    let found = find::find(&index.commands(trust), question);
+    let found = find::find(&index.commands(trust), question).map_err(Fault::usage)?;
     let releases = index.packages.iter().filter_map(Package::newest);
     let releases: BTreeMap<&str, &Release> = releases.map(|one| (one.reference.as_str(), one)).collect();
     let told = |found: Found| {
@@ -122,7 +122,7 @@ fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> V
         // Nothing describes a package that is not here.
         Some(item(found, None, Some(indexed)))
     };
-    found.into_iter().filter_map(told).collect()
+    Ok(found.into_iter().filter_map(told).collect())
 }
 
 /// Where a package is, as rules write it.

@@ -35,17 +35,19 @@ pub(crate) fn replay(global: &Global, own: &ReplayArguments, output: &Output) ->
     let grants = own.given.grants(global, &host)?;
     let mut earlier = Earlier::of(global, &package)?;
     // What can't be found is told, and written down, by what makes it again.
-    let maker = match session.entry(&own.entry) {
-        Ok(sealed) => earlier.maker(&sealed, &package)?,
-        Err(_) => &package,
+    let sealed = session.entry(&own.entry).ok();
+    let (entry, line) = repair::pinned(&own.entry, sealed.as_ref(), &global.line);
+    let maker = match &sealed {
+        Some(sealed) => earlier.maker(sealed, &package)?,
+        None => &package,
     };
     // The entry says which version ran.
     let session = match std::ptr::eq(maker, &package) {
         true => session,
         false => host.open(maker, &own.instance.instance, surroundings::now())?,
     };
-    let replayed = host.replay(maker, &session, &own.entry, &grants, own.retry);
-    let answer = replayed.map_err(|failure| repair::again(failure.report(), &global.line, own.retry))?;
+    let replayed = host.replay(maker, &session, &entry, &grants, own.retry);
+    let answer = replayed.map_err(|failure| repair::again(failure.report(), line.as_ref(), own.retry))?;
     output.done(Done::run(&answer, own.instance.show(global, &answer.entry)));
     tell("replay", &answer, kept_value(&answer, &host), output, human::fields)
 }

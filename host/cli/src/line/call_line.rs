@@ -61,6 +61,12 @@ impl CallLine {
         &self.words
     }
 
+    /// The risk of carrying the line out with another word in it: what is confirmed there was said of the words that were typed, and of no
+    /// guess.
+    pub(crate) fn risk(&self, risk: &'static str) -> &'static str {
+        if risk == "low" && self.options().any(|word| word == "--yes") { "high" } else { risk }
+    }
+
     /// The line with a flag of the host's, in place of its opposite.
     pub(crate) fn with_flag(&self, flag: &str) -> Option<String> {
         self.written(&self.flagged(flag), &self.words.guest)
@@ -107,6 +113,21 @@ impl CallLine {
         let end = at.checked_add(taken).filter(|end| *end <= host.len())?;
         host.splice(at..end, by.iter().map(|word| (*word).to_owned()));
         Some(line)
+    }
+
+    /// The line with another name of a thing, in place of this one or, where none stands, at its end; `None` where the word may be something else.
+    pub(crate) fn naming(&self, word: &str, by: &str) -> Option<CallLine> {
+        let host = &self.words.host;
+        let Some(at) = host.iter().position(|known| known == word) else {
+            let mut line = self.clone();
+            line.words.host.push(by.to_owned());
+            return Some(line);
+        };
+        // Behind an option it may be the value of that.
+        if host.get(..at)?.last()?.starts_with('-') {
+            return None;
+        }
+        self.reworded(word, 1, &[by])
     }
 
     /// The line as it is written.
@@ -195,10 +216,28 @@ mod tests {
     }
 
     #[test]
+    fn a_guess_on_a_line_that_confirms_risks_more() {
+        for (typed, low) in [
+            ("hutch rnu --yes P rm", "high"),
+            ("hutch --yes rnu P rm", "high"),
+            ("hutch run --yes P rm", "high"),
+            ("hutch run P rm --yes", "low"),
+            ("hutch run -- P --yes", "low"),
+            ("hutch run P rm", "low"),
+        ] {
+            assert_eq!((line(typed).risk("low"), line(typed).risk("none")), (low, "none"), "{typed}");
+        }
+    }
+
+    #[test]
     fn only_what_is_meant_is_replaced() {
         let list = ["ledger", "list"];
         assert_eq!(line("hutch log --limit 2").replacing("log", &list).unwrap(), "hutch ledger list --limit 2");
         assert_eq!(line("hutch --home log log").replacing("log", &list), None, "which of the two is not known");
+        let naming = |text: &str| line(text).naming("last", "0f").and_then(|line| line.with_flag("--yes"));
+        assert_eq!(naming("hutch apply P last --human").unwrap(), "hutch apply --yes P 0f --human");
+        assert_eq!(naming("hutch apply --no-yes P").unwrap(), "hutch apply --yes P 0f");
+        assert_eq!(naming("hutch apply --instance last P"), None, "it names something else");
         let corrected = |text: &str, wrong: &str, right: &str| line(text).with_arguments(&words(wrong), &words(right));
         assert_eq!(corrected("hutch run --seed 7 P lst x", "lst x", "list x").unwrap(), "hutch run --seed 7 P list x");
         assert_eq!(corrected("hutch run -- P lst", "lst", "list").unwrap(), "hutch run -- P list");

@@ -3,12 +3,13 @@
 use crate::line::call_line::CallLine;
 use crate::refusal::fault::{Fault, diagnostics_lines};
 use hutch::package::Package;
-use hutch::{Call, Failure};
+use hutch::{Call, EntryName, Failure};
 use hutch_model::asks::Asks;
-use hutch_model::contract::{ArgumentViolation, ContractFile, Parameter, ValueType, ViolationKind};
+use hutch_model::contract::{ArgumentViolation, Command, ContractFile, Parameter, ValueType, ViolationKind};
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::ledger::Sealed;
 use std::path::Path;
 
 /// A failure to invoke `package` as `call` says, with fixes that can be executed as they stand.
@@ -18,9 +19,18 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&P
     let input = if call.stdin.is_empty() { "" } else { ", given the same standard input" };
     let report = match failure {
         Failure::Arguments { violations } => {
-            let corrected = corrected(violations, arguments).and_then(|by| line.with_arguments(arguments, &by));
-            let meant = format!("makes the call as it was probably meant{input}");
-            let report = fixed(report, corrected, &meant, "low");
+            let meant = format!("the call as it was probably meant{input}");
+            // These are the commands that would ask, and so come to nothing as they stand.
+            let asks =
+                |by: &[String]| !call.confirmed && line.is_command(&["run", "validate"]) && is_confirmed(opened, by);
+            let report = match corrected(violations, arguments) {
+                Some(by) if asks(&by) => confirmed(report, line, opened, (arguments, &by), &meant),
+                Some(by) => {
+                    let again = line.with_arguments(arguments, &by);
+                    fixed(report, again, &format!("makes {meant}"), line.risk("low"))
+                }
+                None => report,
+            };
             let report = match violations.iter().find_map(|violation| misplaced(line, violation, arguments)) {
                 Some(flag) => {
                     report.suggest(format!("{flag} is a flag of hutch's too: there it stands before PACKAGE"))
@@ -34,21 +44,7 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&P
             fixed(report, line.elsewhere(words), "shows what the contract declares", "none")
         }
         Failure::Confirmation { .. } => {
-            let asks = asks_itself(opened, arguments);
-            // What was meant for the host is no flag of the application's, which would refuse it.
-            let mut confirmed = without_flag(opened, arguments, "--yes");
-            confirmed.extend(asks.then(|| "--confirm".to_owned()));
-            let again = match confirmed == *arguments {
-                true => line.with_flag("--yes"),
-                false => line.with_arguments_and_flag(arguments, &confirmed, "--yes"),
-            };
-            let effect = match asks {
-                true => {
-                    "makes the call, confirmed to the host and to the application; only after the user agreed to it"
-                }
-                false => "makes the call; only after the user agreed to it",
-            };
-            return fixed(report, again, &effect.replacen("the call", &format!("the call{input}"), 1), "high").into();
+            return confirmed(report, line, opened, (arguments, arguments), &format!("the call{input}")).into();
         }
         Failure::Environment { .. } | Failure::MountNotAsked { .. } => {
             let asks: Vec<String> = Asks::of(opened.manifest()).iter().map(str::to_owned).collect();
@@ -72,17 +68,67 @@ fn without_flag(package: &Package, arguments: &[String], flag: &str) -> Vec<Stri
     left.map(|(_, word)| word.clone()).collect()
 }
 
-/// Whether the application wants a confirmation of its own that the call does not give.
+/// A report with the call of which some arguments become others, confirmed to the host, and to the application where that asks itself.
+fn confirmed(
+    report: ErrorReport,
+    line: &CallLine,
+    opened: &Package,
+    (typed, meant): (&[String], &[String]),
+    call: &str,
+) -> ErrorReport {
+    // What says no to the application is confirmed by nothing that is added.
+    if options(meant).any(|word| word == "--no-confirm") {
+        return report
+            .suggest("ask the user, then run it again with --yes before the package and without --no-confirm");
+    }
+    let asks = asks_itself(opened, meant);
+    // What was meant for the host is no flag of the application's, which would refuse it.
+    let by = without_flag(opened, meant, "--yes");
+    let by = if asks { with_confirm(by) } else { by };
+    let again = match by == typed {
+        true => line.with_flag("--yes"),
+        false => line.with_arguments_and_flag(typed, &by, "--yes"),
+    };
+    let whom = if asks { ", confirmed to the host and to the application" } else { "" };
+    fixed(report, again, &format!("makes {call}{whom}; only after the user agreed to it"), "high")
+}
+
+/// The arguments that may be flags.
+fn options(arguments: &[String]) -> impl Iterator<Item = &String> {
+    arguments.iter().take_while(|word| *word != "--")
+}
+
+/// Whether the application wants a confirmation of its own that the call neither gives nor denies.
 pub(crate) fn asks_itself(package: &Package, arguments: &[String]) -> bool {
     let contract = package.contract().ok().flatten().map(ContractFile::contract);
     let command = contract.and_then(|contract| contract.read_arguments(arguments).command);
     let takes = |parameter: &Parameter| parameter.name == "confirm" && parameter.value_type == ValueType::Boolean;
     command.is_some_and(|command| command.parameters.iter().any(takes))
-        && !arguments.iter().any(|word| word == "--confirm" || word == "--no-confirm" || word == "--")
+        && !options(arguments).any(|word| word == "--confirm" || word == "--no-confirm")
 }
 
-/// A report of a call that can be made again with one flag more: confirmed, or on the new state if `retries` were too few.
-pub(crate) fn again(report: ErrorReport, line: &CallLine, retries: u32) -> ErrorReport {
+/// Whether the host asks for a confirmation of this call, in which nothing is wrong.
+pub(crate) fn is_confirmed(package: &Package, arguments: &[String]) -> bool {
+    let Ok(Some(contract)) = package.contract() else { return false };
+    let read = contract.contract().read_arguments(arguments);
+    let is_asked = |command: &Command| {
+        let of_manifest = package.manifest().confirmation_required();
+        command.confirmation_required || of_manifest.iter().any(|path| path.as_str() == command.name)
+    };
+    read.violations.is_empty() && read.command.is_some_and(is_asked)
+}
+
+/// The arguments, confirmed to the application, where it reads a flag.
+pub(crate) fn with_confirm(mut arguments: Vec<String>) -> Vec<String> {
+    let end = options(&arguments).count();
+    arguments.insert(end, "--confirm".to_owned());
+    arguments
+}
+
+/// A report of a call that can be made again with one flag more, if there is a line for it: confirmed, or on the new state if `retries` were too
+/// few.
+pub(crate) fn again<'l>(report: ErrorReport, line: impl Into<Option<&'l CallLine>>, retries: u32) -> ErrorReport {
+    let Some(line) = line.into() else { return report };
     match report.code {
         ErrorCode::ConfirmationRequired => {
             fixed(report, line.with_flag("--yes"), "makes the call; only after the user agreed to it", "high")
@@ -93,6 +139,19 @@ pub(crate) fn again(report: ErrorReport, line: &CallLine, retries: u32) -> Error
         }
         _ => report,
     }
+}
+
+/// The entry that a call is about, and the line of the call with the entry's hash: what is the last one, or has this number, may be another one
+/// once a person has agreed. What is not found, or is named so already, is as it stands.
+pub(crate) fn pinned(name: &EntryName, found: Option<&Sealed>, line: &CallLine) -> (EntryName, Option<CallLine>) {
+    let Some(sealed) = found else { return (name.clone(), Some(line.clone())) };
+    let (word, hash) = (name.to_string(), sealed.hash.to_string());
+    let line = match name {
+        EntryName::Last => line.naming(&word, &hash),
+        EntryName::Sequence(_) => line.reworded(&word, 1, &[&hash]),
+        _ => Some(line.clone()),
+    };
+    (EntryName::Sequence(sealed.sequence), line)
 }
 
 /// A report with one more fix, if there is one.

@@ -150,12 +150,7 @@ const CONFIRMATIONS: &str = "confirmationRequired";
 /// Unknown keys are kept, but one that looks like a known key has most likely lost its effect by a slip. Losing
 /// [`CONFIRMATIONS`] that way would open a gate, so there it is an error.
 fn report_similar(entries: &[Entry], problems: &mut Problems) {
-    report_confirmations("", entries, problems);
-    for key in ["entry", "metadata"] {
-        if let Some(Node { data: Data::Map(below), .. }) = optional(entries, key) {
-            report_confirmations(key, below, problems);
-        }
-    }
+    report_confirmations(None, entries, problems);
     for entry in unknown(entries).filter(|entry| !means_confirmations(&entry.key)) {
         let near = nearest(&entry.key, KNOWN.into_iter());
         if let Some(near) = near.filter(|near| optional(entries, near).is_none()) {
@@ -169,39 +164,53 @@ fn unknown(entries: &[Entry]) -> impl Iterator<Item = &Entry> {
     entries.iter().filter(|entry| !KNOWN.contains(&entry.key.as_str()))
 }
 
-/// Whether a key was written for confirmations: one of its words is the word for that, or a slip away from it, as in `mustConfrim`; or all
-/// of it is near to the right one.
+/// Whether a key was written for confirmations: one of its words is the word for that, or holds it, or is a slip away from either, as in
+/// `mustConfrim` and `requireconfimation`; or all of it is near to the right one.
 fn means_confirmations(key: &str) -> bool {
     const FORMS: [&str; 5] = ["confirm", "confirms", "confirmed", "confirmation", "confirmations"];
     const KEY_CHARACTERS_MAX: usize = 256;
     let key: String = key.chars().take(KEY_CHARACTERS_MAX).collect();
     let words = words(&key);
     // What conforms, and what configures, are words of their own.
-    let is_another = |word: &str| ["conform", "config"].iter().any(|other| word.starts_with(other));
+    let is_another = |word: &str| matches!(word, "conform" | "conforms" | "conformance") || word.starts_with("config");
     let is_slip = |word: &String| {
         // The first and the last letter are seldom wrong, so between them more may be.
         let slips = 1 + usize::from(word.len() > 5 && word.starts_with('c') && word.ends_with('m'));
         let is_near = |form: &&str| strsim::osa_distance(word, form) <= slips;
         !is_another(word) && FORMS.iter().any(is_near)
     };
+    // Nothing shows where words that are joined without a sign begin.
+    let holds_slip = |word: &String| {
+        let letters: Vec<char> = word.chars().collect();
+        let is_near = |part: &[char]| {
+            let part: String = part.iter().collect();
+            part.starts_with('c') && !is_another(&part) && strsim::osa_distance(&part, "confirm") <= 1
+        };
+        word.contains("conformation") || (6..=8).any(|length| letters.windows(length).any(is_near))
+    };
     let split = |pair: &[String]| matches!(pair, [con, firm] if con == "con" && firm.starts_with("firm"));
     key.to_lowercase().contains("confirm")
         || words.iter().any(is_slip)
+        || words.iter().any(holds_slip)
         || words.windows(2).any(split)
         || nearest(&key, KNOWN.into_iter()) == Some(CONFIRMATIONS)
 }
 
-/// Whether a key asks for what confirmations are in other words, and for nothing else: `requireApproval`.
-fn means_consent(key: &str) -> bool {
-    const ASKING: [&str; 9] = ["require", "requires", "required", "need", "needs", "must", "ask", "user", "human"];
+/// Whether a key asks for what confirmations are in other words, and for nothing else: `requireApproval`. Below the top one word alone, as
+/// `approvals`, may tell of anything.
+fn means_consent(key: &str, is_top: bool) -> bool {
+    const ASKING: [&str; 5] = ["must", "ask", "user", "human", "for"];
+    const STEMS: [&str; 3] = ["requir", "need", "command"];
     const CONSENT: [&str; 5] = ["approval", "approvals", "approve", "consent", "consents"];
     let words = words(key);
     let near = |known: &[&str], word: &String| {
         known.iter().any(|known| strsim::osa_distance(word, known) <= usize::from(known.starts_with("approval")))
     };
-    words.len() <= 3
+    let asks = |word: &String| ASKING.contains(&word.as_str()) || STEMS.iter().any(|stem| word.starts_with(stem));
+    let least = if is_top { 1 } else { 2 };
+    (least..=4).contains(&words.len())
         && words.iter().any(|word| near(&CONSENT, word))
-        && words.iter().all(|word| near(&CONSENT, word) || ASKING.contains(&word.as_str()))
+        && words.iter().all(|word| near(&CONSENT, word) || asks(word))
 }
 
 /// The words that a name is made of, however they are joined.
@@ -220,17 +229,32 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-/// Refuses the keys that mean confirmations and say nothing, among those `below` this key, or at the top.
-fn report_confirmations(below: &str, entries: &[Entry], problems: &mut Problems) {
-    let means = |key: &str| means_confirmations(key) || (below.is_empty() && means_consent(key));
-    for entry in entries.iter().filter(|entry| means(&entry.key)) {
-        let (what, hint) = match (below, entry.key.as_str()) {
-            ("", CONFIRMATIONS) => continue,
-            ("", _) => (format!("is not {CONFIRMATIONS}"), format!("did you mean {CONFIRMATIONS}?")),
-            _ => (format!("stands below {below}"), format!("write {CONFIRMATIONS} at the top")),
-        };
-        let message = format!("{} {what}, and would leave commands unconfirmed", shown(&entry.key));
-        problems.report_with(Code::FieldMisspelled, entry.at, message, hint);
+/// Refuses the keys that mean confirmations and say nothing, among those `below` this key, or at the top, and below them.
+fn report_confirmations(below: Option<&str>, entries: &[Entry], problems: &mut Problems) {
+    for Entry { at, key, value } in entries {
+        let is_known = below.is_none() && KNOWN.contains(&key.as_str());
+        if !is_known && (means_confirmations(key) || means_consent(key, below.is_none())) {
+            let (what, hint) = match below {
+                None => (format!("is not {CONFIRMATIONS}"), format!("did you mean {CONFIRMATIONS}?")),
+                Some(below) => {
+                    let below = shown(below);
+                    (format!("stands below {}", below.trim_matches('"')), format!("write {CONFIRMATIONS} at the top"))
+                }
+            };
+            let message = format!("{} {what}, and would leave commands unconfirmed", shown(key));
+            problems.report_with(Code::FieldMisspelled, *at, message, hint);
+        }
+        if !is_known || matches!(key.as_str(), "entry" | "metadata") {
+            report_confirmations_in(key, value, problems);
+        }
+    }
+}
+
+fn report_confirmations_in(key: &str, value: &Node, problems: &mut Problems) {
+    match &value.data {
+        Data::Map(entries) => report_confirmations(Some(key), entries, problems),
+        Data::List(items) => items.iter().for_each(|item| report_confirmations_in(key, item, problems)),
+        Data::Null | Data::Bool(_) | Data::Number { .. } | Data::Text(_) => {}
     }
 }
 

@@ -1,18 +1,19 @@
 //! The ledgers of all packages as they grow, as server-sent events: for each entry the item that a list has of it. The id of an event says
-//! how much of every ledger was told, so that who comes again with it misses nothing.
+//! how much of every ledger was told, and of which ledger, so that who comes again with it misses nothing.
 
 use super::access::Refused;
 use super::answer::Body;
+use super::listen::{EndsItself, Peer};
 use super::site::Site;
-use crate::ask::{Ask, Tell, What};
+use crate::ask::{Ask, Mark, Tell, What};
 use crate::door::{By, Door};
 use crate::reply::Reply;
 use crate::room::Place;
 use crate::who::Principal;
 use bytes::Bytes;
+use http::Response;
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::request::Parts;
-use http::{Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, StreamBody};
 use hutch_model::document;
@@ -39,9 +40,11 @@ struct Watcher {
     by: By,
     slugs: Vec<String>,
     /// Of each ledger, the place up to which it was told; none where that is not known yet.
-    places: Vec<Option<u64>>,
+    places: Vec<Option<Mark>>,
     sender: mpsc::Sender<Result<Frame<Bytes>, Infallible>>,
     ending: watch::Receiver<bool>,
+    /// The other end, if there is a connection.
+    peer: Option<Peer>,
     _place: Place,
 }
 
@@ -57,19 +60,26 @@ enum Look {
 
 /// Begins to tell.
 pub(super) fn answer(site: &Site, parts: &Parts, principal: &Principal) -> Result<Response<Body>, Refused> {
-    let room = site.watchers.take(principal);
-    let place = room.ok_or_else(|| {
-        Refused::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::ServerBusy, "there are too many who watch")
-    })?;
+    let place = site.watcher(principal)?;
     let slugs = site.slugs();
     let told = parts.headers.get("last-event-id").and_then(|id| id.to_str().ok()).unwrap_or_default();
     let places = slugs.iter().map(|slug| place_in(told, slug)).collect();
     let (sender, events) = mpsc::channel(WAITING);
     let (door, ending, by) = (Arc::clone(&site.door), site.ending.clone(), By::watching(principal));
-    tokio::spawn(Watcher { door, by, slugs, places, sender, ending, _place: place }.tell());
+    let peer = parts.extensions.get::<Peer>().cloned();
+    tokio::spawn(Watcher { door, by, slugs, places, sender, ending, peer, _place: place }.tell());
     let mut response = Response::new(StreamBody::new(ReceiverStream::new(events)).boxed());
+    response.extensions_mut().insert(EndsItself);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     Ok(response)
+}
+
+/// Ends when a caller sends nothing more.
+async fn left(peer: Option<&Peer>) {
+    match peer {
+        Some(peer) => peer.left().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Whether a failure says that there is too much to do, and nothing of the ledger.
@@ -78,8 +88,9 @@ fn is_passing(code: ErrorCode) -> bool {
 }
 
 /// How much of a ledger an id says was told.
-fn place_in(told: &str, slug: &str) -> Option<u64> {
-    told.split(' ').find_map(|one| one.split_once(':').filter(|(name, _)| *name == slug)?.1.parse().ok())
+fn place_in(told: &str, slug: &str) -> Option<Mark> {
+    let mut all = told.split(' ').filter_map(|one| one.split_once(':'));
+    all.find(|(name, _)| *name == slug).map(|(_, place)| Mark::written(place))
 }
 
 impl Watcher {
@@ -123,6 +134,8 @@ impl Watcher {
                 _ = done.changed() => {}
                 () = tokio::time::sleep(LOOKED_EVERY) => {}
                 () = self.sender.closed() => return,
+                // Whether it is gone or has only said all, it was told all that there is.
+                () = left(self.peer.as_ref()), if began && !unknown => return,
                 _ = self.ending.wait_for(|ending| *ending) => return,
             }
         }
@@ -130,7 +143,8 @@ impl Watcher {
 
     /// Tells what one ledger has more.
     async fn look(&mut self, package: usize) -> Look {
-        let after = self.places.get(package).copied().flatten();
+        let after = self.places.get(package).cloned().flatten();
+        let is_begin = after.is_none();
         let what = What::Told(Tell::Since { after, limit: ENTRIES });
         // Where there is no room now, there is later.
         let Ok(mut taken) = self.door.take(Ask { package, what }, self.by.clone()) else { return Look::Unknown };
@@ -139,29 +153,19 @@ impl Watcher {
             Ok(Reply::Failed { report, .. }) if !is_passing(report.code) => {
                 // It keeps nobody from what others have to tell; once it can be read, all of it is new.
                 if let Some(place) = self.places.get_mut(package) {
-                    place.get_or_insert(0);
+                    place.get_or_insert_default();
                 }
                 return Look::Told(0);
             }
             _ => return Look::Unknown,
         };
         let items = document["items"].as_array().cloned().unwrap_or_default();
-        // A place that the ledger does not have, as after a restore, is one that nobody was told of.
-        let last = document["last"].as_u64();
-        let is_beyond = after.is_some_and(|after| last.is_some_and(|last| after > last));
-        if (after.is_none() || is_beyond)
-            && let Some(place) = self.places.get_mut(package)
-        {
-            *place = last;
-        }
-        // Whoever comes again with that place would miss all up to it.
-        let id = format!("id: {}\n\n", self.id());
-        if is_beyond && !self.send(id).await {
-            return Look::Gone;
+        if let Some(place) = self.places.get_mut(package).filter(|_| is_begin) {
+            *place = Mark::of(&document["last"]);
         }
         for item in &items {
-            if let (Some(place), Some(sequence)) = (self.places.get_mut(package), item["sequence"].as_u64()) {
-                *place = Some(sequence);
+            if let (Some(place), Some(mark)) = (self.places.get_mut(package), Mark::of(item)) {
+                *place = Some(mark);
             }
             let event = self.event(package, item);
             if !self.send(event).await {
@@ -172,8 +176,10 @@ impl Watcher {
     }
 
     fn id(&self) -> String {
-        let places =
-            self.slugs.iter().zip(&self.places).filter_map(|(slug, place)| Some(format!("{slug}:{}", (*place)?)));
+        let places = self.slugs.iter().zip(&self.places).filter_map(|(slug, place)| {
+            let Mark { sequence, digits } = place.as_ref()?;
+            Some(format!("{slug}:{sequence}:{digits}"))
+        });
         places.collect::<Vec<_>>().join(" ")
     }
 
@@ -214,10 +220,13 @@ mod tests {
                 places: vec![None, None],
                 sender,
                 ending,
+                peer: None,
                 _place: Room::new(1, 1).take(&principal).unwrap(),
             };
             let telling = tokio::spawn(watcher.tell());
-            let place = |last: u64| Reply::done(json!({"last": last, "items": []}));
+            let entry = |place: u64, digit: &str| json!({"sequence": place, "hash": digit.repeat(64)});
+            let place = |last: u64| Reply::done(json!({"last": entry(last, "e"), "items": []}));
+            let id = |a: u64, b: u64, digit: &str| format!("id: a:{a}:{} b:{b}:{}\n", "e".repeat(16), digit.repeat(16));
             door.attend(place(5)).await;
             // There was no room for the other: it is not known what is new there.
             door.attend(Reply::failed(ErrorReport::new(ErrorCode::ServerBusy, "full"))).await;
@@ -227,23 +236,28 @@ mod tests {
                 let Some(Ok(frame)) = frame else { panic!("nothing is told any more") };
                 String::from_utf8(frame.into_data().unwrap().to_vec()).unwrap()
             };
-            assert_eq!(text(events.recv().await), "id: a:5 b:7\n\n");
+            assert_eq!(text(events.recv().await), format!("{}\n", id(5, 7, "e")));
             // A ledger that can't be read keeps nobody from the other.
             door.attend(Reply::failed(ErrorReport::new(ErrorCode::HostFault, "damaged"))).await;
-            door.attend(Reply::done(json!({"last": 8, "items": [{"sequence": 8}]}))).await;
-            assert!(text(events.recv().await).starts_with("id: a:5 b:8\nevent: entry\n"));
-            // The second is another one now, as after a restore: who comes again says where that one was.
-            door.attend(Reply::done(json!({"last": 9, "items": []}))).await;
-            door.attend(place(3)).await;
-            assert_eq!(text(events.recv().await), "id: a:5 b:3\n\n");
+            door.attend(Reply::done(json!({"last": entry(8, "e"), "items": [entry(8, "e")]}))).await;
+            assert!(text(events.recv().await).starts_with(&format!("{}event: entry\n", id(5, 8, "e"))));
+            // The second is another one now, as after a restore: who comes again says which one was told.
+            door.attend(place(5)).await;
+            door.attend(Reply::done(json!({"last": entry(3, "f"), "items": [entry(1, "f")]}))).await;
+            assert!(text(events.recv().await).starts_with(&format!("{}event: entry\n", id(5, 1, "f"))));
             telling.abort();
         });
     }
 
     #[test]
     fn an_id_says_how_much_of_every_ledger_was_told() {
-        let told = "todo:12 probe:4 x:y";
-        assert_eq!((place_in(told, "todo"), place_in(told, "probe")), (Some(12), Some(4)));
-        assert_eq!((place_in(told, "x"), place_in(told, "tod"), place_in("", "todo")), (None, None, None));
+        let told = "todo:12:0123456789abcdef probe:4 x:y short:1:0 long:1:0123456789abcdef0 other:1:0123456789abcdeg";
+        let mark = |sequence, digits: &str| Some(Mark { sequence, digits: digits.to_owned() });
+        assert_eq!(place_in(told, "todo"), mark(12, "0123456789abcdef"));
+        // Of no ledger: all of each is told.
+        for slug in ["probe", "x", "short", "long", "other"] {
+            assert_eq!(place_in(told, slug), mark(0, ""), "{slug}");
+        }
+        assert_eq!((place_in(told, "tod"), place_in("", "todo")), (None, None));
     }
 }

@@ -1,6 +1,6 @@
 //! A person is asked by the client, in the way that its lifecycle has: by a request of the server's while the call waits, or by an
 //! answer that says what is missing, after which the call is made again. What comes back is believed only if it was sealed here for this
-//! very call.
+//! very call, and once.
 
 use super::handler::Desk;
 use crate::ask::{Ask, Form, What};
@@ -18,19 +18,48 @@ use rmcp::model::{
 use rmcp::service::{PeerRequestOptions, RequestContext};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
 use std::time::Duration;
 
 /// How long a person may take.
 const ANSWERED_WITHIN: Duration = Duration::from_secs(600);
+/// The most questions that are known to have been answered. Who asked before the oldest of them, and brings an answer later, is too late.
+const ANSWERED_MAX: usize = 4096;
 /// Why a caller is not asked.
 const MAY_NOT: &str = "its token may not confirm";
 /// The name of the one thing that is asked.
 const QUESTION: &str = "confirm";
 
+/// The questions that clients were given to bring back, by number, the first of which is 1.
+#[derive(Default)]
+pub(super) struct Questions {
+    asked: u64,
+    answered: BTreeSet<u64>,
+    /// Up to this one, none is answered any more.
+    forgotten: u64,
+}
+
+impl Questions {
+    fn ask(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked
+    }
+
+    /// Whether an answer to this question is the first.
+    fn answer(&mut self, number: u64) -> bool {
+        let is_first = number > self.forgotten && self.answered.insert(number);
+        if self.answered.len() > ANSWERED_MAX {
+            self.forgotten = self.answered.pop_first().unwrap_or(self.forgotten);
+        }
+        is_first
+    }
+}
+
 /// What is asked of a person, while nothing waits for it here.
 #[derive(Serialize, Deserialize)]
 struct Sealed {
+    number: u64,
     package: usize,
     plan: String,
     answer: Form,
@@ -99,6 +128,7 @@ pub(super) async fn ask(
 
 fn later(desk: &Desk, question: &Question, params: &CallToolRequestParams, principal: Option<&Principal>) -> Asked {
     let sealed = Sealed {
+        number: desk.questions.lock().unwrap_or_else(PoisonError::into_inner).ask(),
         package: question.package,
         plan: question.plan.to_string(),
         answer: question.answer,
@@ -123,20 +153,23 @@ pub(super) fn answered(
     principal: Option<&Principal>,
 ) -> Asked {
     let sealed: Result<Sealed, _> = desk.seal.open_json_with(state, about(params, principal).as_bytes());
-    let Sealed { package, plan, answer, reason, line } = match sealed {
+    let unasked = |message: String| {
+        let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message);
+        let report = report.suggest("make the call again without requestState, and ask the user");
+        Asked::Refused(Reply::failed(report.detail("kept", false)))
+    };
+    let Sealed { number, package, plan, answer, reason, line } = match sealed {
         Ok(sealed) => sealed,
-        Err(error) => {
-            let message = match error {
-                RequestStateError::Expired => "the question is too old".to_owned(),
-                error => format!("this is no answer to a question about this call: {error}"),
-            };
-            let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message);
-            let report = report.suggest("make the call again without requestState, and ask the user");
-            return Asked::Refused(Reply::failed(report.detail("kept", false)));
-        }
+        Err(RequestStateError::Expired) => return unasked("the question is too old".to_owned()),
+        Err(error) => return unasked(format!("this is no answer to a question about this call: {error}")),
     };
     let said = params.input_responses.as_ref().and_then(|all| all.get(QUESTION)).and_then(|one| one.get("action"));
-    match said_of(said.and_then(|action: &Value| serde_json::from_value(action.clone()).ok())) {
+    let action: Option<ElicitationAction> = said.and_then(|action: &Value| serde_json::from_value(action.clone()).ok());
+    // Whoever answered once, whatever it was, is asked anew: what was agreed to may have been taken back since.
+    if action.is_some() && !desk.questions.lock().unwrap_or_else(PoisonError::into_inner).answer(number) {
+        return unasked("the question was answered before, or is too old".to_owned());
+    }
+    match said_of(action) {
         Said::Yes => Asked::Do(apply(package, plan, answer)),
         Said::No(why) => match plan.parse() {
             Ok(plan) => {
@@ -181,4 +214,25 @@ fn about(params: &CallToolRequestParams, principal: Option<&Principal>) -> Strin
 /// Whether what this caller's client says its user answered counts: whose token is known needs one that may confirm, as everywhere.
 fn may_agree(principal: Option<&Principal>) -> bool {
     principal.is_none_or(|principal| principal.may(Scope::Confirm))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_answered_once_and_not_at_all_once_it_is_forgotten() {
+        let mut questions = Questions::default();
+        let (first, second) = (questions.ask(), questions.ask());
+        assert!(questions.answer(second) && !questions.answer(second));
+        for _ in 1..ANSWERED_MAX {
+            let number = questions.ask();
+            assert!(questions.answer(number) && !questions.answer(number));
+        }
+        let last = questions.ask();
+        assert!(questions.answer(last));
+        assert_eq!(questions.answered.len(), ANSWERED_MAX);
+        // The second is not known to have been answered any more, and the first never was.
+        assert!(!questions.answer(second) && !questions.answer(first));
+    }
 }

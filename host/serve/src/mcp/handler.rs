@@ -1,6 +1,6 @@
 //! The protocol's requests, answered from the catalog and by the host behind the door.
 
-use super::confirm::{self, Asked};
+use super::confirm::{self, Asked, Questions};
 use super::skills::Skills;
 use crate::ask::{Ask, What};
 use crate::catalog::{Catalog, Wanted};
@@ -28,7 +28,7 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Map, Value};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 
@@ -46,6 +46,8 @@ pub(super) struct Desk {
     pub(super) approvals: Option<String>,
     /// Seals what a client keeps between two calls.
     pub(super) seal: RequestStateCodec,
+    /// What was so sealed, and what came back.
+    pub(super) questions: Mutex<Questions>,
     closed: watch::Sender<bool>,
 }
 
@@ -62,7 +64,8 @@ impl Desk {
             .collect::<Result<_, _>>()
             .map_err(|error| ServeError::System(format!("a tool can't be described: {error}")))?;
         let seal = RequestStateCodec::try_new(key.0).map_err(|error| ServeError::System(error.to_string()))?;
-        Ok(Desk { door, catalog, tools, skills, telemetry, approvals: None, seal, closed: watch::Sender::new(false) })
+        let (questions, closed) = (Mutex::default(), watch::Sender::new(false));
+        Ok(Desk { door, catalog, tools, skills, telemetry, approvals: None, seal, questions, closed })
     }
 
     /// Begins nothing more, and stops what is under way.

@@ -121,11 +121,11 @@ async fn approvals(site: &Site, principal: &Principal, parts: &Parts) -> Result<
     )))
 }
 
-/// What stands in the place of the buttons where not all of the change is shown: nobody agrees here to what was cut.
+/// What stands in the place of the buttons where not all of the call and of its change is shown: nobody agrees here to what was cut.
 fn unanswered(slug: &str, plan: &str, principal: &Principal, apply: Option<&str>) -> Markup {
     html! {
         p.notice {
-            "Not all that it would change is known here or can be shown, so nobody can agree to it here. "
+            "Not all of the call and of its change is known here or can be shown, so nobody can agree to it here. "
             @if let Some(line) = apply { "Whoever runs the server carries it out by: " code { (text(line)) } }
         }
         @if principal.may(Scope::Confirm) {
