@@ -85,6 +85,12 @@ pub struct Parameter {
     pub json: Value,
 }
 
+/// The most commands that are read, the most words of one, those of the commands around it included, and the most bytes of its own. What
+/// is beyond is no command: the words of one stand in all that are in it, so that few bytes could be made into many.
+const COMMANDS_MAX: usize = 4096;
+const WORDS_MAX: usize = 16;
+const NAME_BYTES_MAX: usize = 256;
+
 /// Words of commands that take something out.
 const DESTRUCTIVE_WORDS: [&str; 8] = ["remove", "delete", "destroy", "purge", "drop", "wipe", "erase", "rm"];
 
@@ -190,10 +196,13 @@ impl Parameter {
 }
 
 fn read_command(json: &Value, before: &[String], found: &mut Vec<Command>) {
-    let Some(name) = text(json, &["name", "command"]) else { return };
+    let Some(name) = text(json, &["name", "command"]).filter(|name| name.len() <= NAME_BYTES_MAX) else { return };
     let mut words: Vec<String> = name.split_whitespace().map(str::to_owned).collect();
     if !words.starts_with(before) {
         words = before.iter().cloned().chain(words).collect();
+    }
+    if words.len() > WORDS_MAX || found.len() >= COMMANDS_MAX {
+        return;
     }
     let inner = list(json, &["commands", "subcommands"]);
     for command in inner {
@@ -346,5 +355,26 @@ mod tests {
             assert_eq!(command.answers_with_text(), text, "{:?}", command.output_schema);
         }
         assert_eq!(description.errors, [("X".to_owned(), Some(3)), ("Y".to_owned(), None)]);
+    }
+
+    #[test]
+    fn commands_are_read_up_to_so_many_words_bytes_and_commands() {
+        let read = |commands: Value| {
+            let description = Description::read(&json!({ "commands": commands }));
+            description.commands.iter().map(Command::name).collect::<Vec<_>>()
+        };
+        let (most, more) = ("a ".repeat(WORDS_MAX - 1), "a ".repeat(WORDS_MAX));
+        let inner = json!([{"name": "b"}]);
+        let within = json!([{"name": most, "commands": inner}, {"name": "c"}]);
+        assert_eq!(read(within), [format!("{most}b"), "c".to_owned()]);
+        assert_eq!(read(json!([{"name": more, "commands": inner}, {"name": "c"}])), ["c"]);
+        let longest = "n".repeat(NAME_BYTES_MAX);
+        let longer = json!({"name": format!("{longest}n"), "commands": inner});
+        assert_eq!(read(json!([longer, {"name": longest}, longer])), [longest.as_str()]);
+        let many = |count: usize| (0..count).map(|at| json!({ "name": format!("c{at}") })).collect::<Vec<_>>();
+        let inner = json!([{"name": "a", "commands": many(COMMANDS_MAX + 9)}]);
+        for commands in [Value::from(many(COMMANDS_MAX + 9)), inner] {
+            assert_eq!(read(commands).len(), COMMANDS_MAX);
+        }
     }
 }

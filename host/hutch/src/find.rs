@@ -21,6 +21,13 @@ const EMPTY_WORDS: [&str; 54] = [
 /// How much of the best score a command must have to be among what was found.
 const SHARE_MIN: f64 = 0.2;
 
+/// The most bytes of a question.
+const QUESTION_BYTES_MAX: usize = 4 << 10;
+/// The most different words of a question that say something: a misspelt one is compared with every word that a command uses.
+const QUESTION_WORDS_MAX: usize = 64;
+/// The most letters of a word that is compared with others: what that takes grows with the square of them.
+const COMPARED_LETTERS_MAX: usize = 48;
+
 const SYNONYMS: &str = include_str!("synonyms.txt");
 
 /// A command as discovery sees it.
@@ -245,7 +252,18 @@ struct Meaning {
 }
 
 /// Ranks commands by how well they fit a question, the best first. Those that share no word with it are left out.
-pub fn find(commands: &[KnownCommand], question: &str) -> Vec<Found> {
+///
+/// # Errors
+/// The question is longer, or has more words, than one may; in words.
+pub fn find(commands: &[KnownCommand], question: &str) -> Result<Vec<Found>, String> {
+    if question.len() > QUESTION_BYTES_MAX {
+        return Err(format!("a question has at most {QUESTION_BYTES_MAX} bytes, found {}", question.len()));
+    }
+    let mut seen = BTreeSet::new();
+    let asked: Vec<String> = split(question).into_iter().filter(|word| seen.insert(word.clone())).collect();
+    if asked.len() > QUESTION_WORDS_MAX {
+        return Err(format!("a question has at most {QUESTION_WORDS_MAX} different words, found {}", asked.len()));
+    }
     let stemmer = Stemmer::create(Algorithm::English);
     let stem = |word: &str| stemmer.stem(word).into_owned();
     let stems: Vec<Stems> = commands
@@ -262,7 +280,8 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Vec<Found> {
         .flat_map(BTreeMap::values)
         .flat_map(|words| words.iter().map(|(stem, word)| (stem.as_str(), word.as_str())))
         .collect();
-    let meanings: Vec<Meaning> = split(question).into_iter().map(|asked| meaning(asked, &stem, &vocabulary)).collect();
+    let synonyms: Vec<Vec<String>> = SYNONYMS.lines().map(|group| group.split(' ').map(stem).collect()).collect();
+    let meanings: Vec<Meaning> = asked.into_iter().map(|asked| meaning(asked, &stem, &synonyms, &vocabulary)).collect();
     let rarity = |meaning: &Meaning| {
         let users = stems.iter().filter(|stems| best(meaning, stems) >= Field::Parameter.weight()).count();
         (1.0 + commands.len() as f64 / users.max(1) as f64).ln()
@@ -286,7 +305,7 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Vec<Found> {
         let names = |found: &Found| (found.command.package.clone(), found.command.command.clone());
         b.score.total_cmp(&a.score).then(others.cmp(mine)).then_with(|| names(a).cmp(&names(b)))
     });
-    found.into_iter().map(|(_, found)| found).collect()
+    Ok(found.into_iter().map(|(_, found)| found).collect())
 }
 
 /// In how many places words of the question stand in the very form that was asked for: between equals that decides.
@@ -329,11 +348,16 @@ fn reasons(meanings: &[Meaning], stems: &Stems) -> Vec<Match> {
     meanings.iter().filter_map(reason).collect()
 }
 
-fn meaning(asked: String, stem: &impl Fn(&str) -> String, vocabulary: &BTreeMap<&str, &str>) -> Meaning {
+/// What a word means, by the stems of the words that are there and of those that are for the same thing.
+fn meaning(
+    asked: String,
+    stem: &impl Fn(&str) -> String,
+    synonyms: &[Vec<String>],
+    vocabulary: &BTreeMap<&str, &str>,
+) -> Meaning {
     let mut stems = BTreeMap::new();
     let own = stem(&asked);
-    let is_synonym = |word: &str| SYNONYMS.lines().any(|group| group.split(' ').any(|one| stem(one) == word));
-    let written = if vocabulary.contains_key(own.as_str()) || is_synonym(&own) {
+    let written = if vocabulary.contains_key(own.as_str()) || synonyms.iter().any(|group| group.contains(&own)) {
         stems.insert(own.clone(), How::Word);
         own
     } else {
@@ -342,12 +366,9 @@ fn meaning(asked: String, stem: &impl Fn(&str) -> String, vocabulary: &BTreeMap<
         stems.insert(near.clone(), How::Spelling);
         near
     };
-    for group in SYNONYMS.lines() {
-        let group: Vec<String> = group.split(' ').map(stem).collect();
-        if group.contains(&written) {
-            for other in group.into_iter().filter(|other| vocabulary.contains_key(other.as_str())) {
-                stems.entry(other).or_insert(How::Synonym);
-            }
+    for group in synonyms.iter().filter(|group| group.contains(&written)) {
+        for other in group.iter().filter(|other| vocabulary.contains_key(other.as_str())) {
+            stems.entry(other.clone()).or_insert(How::Synonym);
         }
     }
     Meaning { asked, stems }
@@ -359,7 +380,8 @@ fn nearest<'w>(asked: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w 
     let allowed = match length {
         0..=2 => return None,
         3..=7 => 1,
-        _ => 2,
+        8..=COMPARED_LETTERS_MAX => 2,
+        _ => return None,
     };
     words
         .filter_map(|word| {

@@ -10,6 +10,11 @@ fn todo() -> Vec<KnownCommand> {
     commands(outline.manifest(), Some(contract.contract()), "todo", "installed")
 }
 
+/// What is found for a question that is one.
+fn find(commands: &[KnownCommand], question: &str) -> Vec<Found> {
+    super::find(commands, question).unwrap()
+}
+
 #[test]
 fn natural_words_find_the_command() {
     let known = todo();
@@ -76,6 +81,39 @@ fn nothing_is_found_for_what_no_command_does() {
     assert!(find(&todo(), "quantum chromodynamics").is_empty());
     assert!(find(&todo(), "").is_empty());
     assert!(find(&[], "add").is_empty());
+}
+
+/// What a word costs is paid for by whoever is served beside.
+#[test]
+fn a_question_has_so_many_bytes_and_words() {
+    let known = todo();
+    let words = |count: usize| (0..count).map(|at| format!("erase{at} the")).collect::<Vec<_>>().join(" ");
+    let most = format!("{}{}", "erase ".repeat(QUESTION_BYTES_MAX / 6), " ".repeat(QUESTION_BYTES_MAX % 6));
+    assert_eq!(most.len(), QUESTION_BYTES_MAX);
+    // A word that is said again counts once, and so does what says nothing.
+    let scores = |question: &str| find(&known, question).iter().map(|found| found.score).collect::<Vec<_>>();
+    assert_eq!(scores(&most), scores("erase"));
+    find(&known, &format!("{0} {0}", words(QUESTION_WORDS_MAX)));
+    for (question, said) in [
+        (format!("{most} "), "at most 4096 bytes, found 4097"),
+        ("x".repeat(1 << 20), "at most 4096 bytes, found 1048576"),
+        (words(QUESTION_WORDS_MAX + 1), "at most 64 different words, found 65"),
+    ] {
+        let refused = super::find(&known, &question).unwrap_err();
+        assert!(refused.contains(said), "{refused}");
+    }
+}
+
+#[test]
+fn a_word_that_is_longer_than_any_is_compared_with_none() {
+    let found = |letters: usize| {
+        let (mut known, word) = (todo(), "x".repeat(letters));
+        known[0].words.insert(Field::Name, vec![word.clone()]);
+        // As it is written it is found, however long it is.
+        assert_eq!(find(&known, &word).len(), 1);
+        find(&known, &format!("{}y", "x".repeat(letters - 1))).len()
+    };
+    assert_eq!((found(COMPARED_LETTERS_MAX), found(COMPARED_LETTERS_MAX + 1)), (1, 0));
 }
 
 #[test]

@@ -6,13 +6,18 @@ use crate::hidden::is_hidden;
 /// These, however they are cased. `HEAD` is what makes a folder of any name a repository, whose `config` names programs. What agents read as
 /// their instructions is among them, and what compilers, test runners and interpreters load unasked.
 pub const NAMES: &[&str] = &[
+    "_dir-locals-2.el",
+    "_dir-locals.el",
+    "_emacs",
     "_exrc",
     "_gvimrc",
+    "_irbrc",
     "_vimrc",
     "agent.md",
     "agents.md",
     "agents.override.md",
     "autorun.inf",
+    "bunfig.toml",
     "claude.local.md",
     "claude.md",
     "codex.md",
@@ -20,11 +25,18 @@ pub const NAMES: &[&str] = &[
     "copilot-instructions.md",
     "crush.md",
     "desktop.ini",
+    "directory.build.props",
+    "directory.build.rsp",
+    "directory.build.targets",
+    "directory.packages.props",
     "gemini.md",
+    "global.json",
     "head",
+    "irb.rc",
     "microsoft.powershell_profile.ps1",
-    "mise.local.toml",
+    "mise",
     "mise.toml",
+    "nuget.config",
     "opencode.json",
     "opencode.jsonc",
     "profile.ps1",
@@ -40,6 +52,8 @@ pub const NAMES: &[&str] = &[
 
 /// And what ends so.
 pub const ENDINGS: &[&str] = &[
+    ".agent.md",
+    ".chatmode.md",
     ".code-workspace",
     ".desktop",
     ".instructions.md",
@@ -49,6 +63,7 @@ pub const ENDINGS: &[&str] = &[
     ".prompt.md",
     ".pth",
     ".scf",
+    ".search-ms",
     ".searchconnector-ms",
     ".sublime-project",
     ".url",
@@ -68,21 +83,31 @@ pub fn is_acted_on(path: &str) -> bool {
         name.starts_with('.')
             || NAMES.contains(&name)
             || ENDINGS.iter().any(|ending| name.ends_with(ending))
+            // `mise.production.toml`: what is between is whoever's word for where it counts.
+            || (name.starts_with("mise.") && name.ends_with(".toml"))
             || is_short(name)
     })
 }
 
-/// The letters of ASCII that a file system without regard to case and form takes a letter for, in lower case.
+/// The letters of ASCII that a file system without regard to case and form takes a letter for, in lower case: by Unicode's full folding, as
+/// of two letters in one form.
 fn plain(c: char) -> impl Iterator<Item = char> {
-    let c = match c {
-        '\u{17f}' => 's',
-        '\u{212a}' => 'k',
+    let (c, more) = match c {
+        '\u{17f}' => ('s', ""),
+        '\u{212a}' => ('k', ""),
+        '\u{df}' | '\u{1e9e}' => ('s', "s"),
+        '\u{fb00}' => ('f', "f"),
+        '\u{fb01}' => ('f', "i"),
+        '\u{fb02}' => ('f', "l"),
+        '\u{fb03}' => ('f', "fi"),
+        '\u{fb04}' => ('f', "fl"),
+        '\u{fb05}' | '\u{fb06}' => ('s', "t"),
         // Full width: not one for a file system, but for many a program.
-        '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
-        '\u{2024}' => '.',
-        c => c,
+        '\u{ff01}'..='\u{ff5e}' => (char::from_u32(c as u32 - 0xfee0).unwrap_or(c), ""),
+        '\u{2024}' => ('.', ""),
+        c => (c, ""),
     };
-    c.to_lowercase()
+    c.to_lowercase().chain(more.chars())
 }
 
 /// Whether this may be the short name (8.3) that Windows gives to another: `GIT~1` is `.git`, and `GI7EBA~1` may be. What it stands for is
@@ -122,6 +147,16 @@ mod tests {
             "CLAUDE\u{fe0f}.md",
             "CLAUDE.md::$DATA",
             "x.searchConnector-ms",
+            "confte\u{fb06}.py",
+            "Ru\u{fb05}-toolchain",
+            "siteCu\u{fb06}omize.py",
+            "x.in\u{fb06}ructions.md",
+            "bun\u{fb01}g.toml",
+            "mise/config.toml",
+            "mise.local.toml",
+            "Mise.production.local.toml",
+            "Directory.Build.props",
+            "NuGet.Config",
         ];
         let short = [
             "GIT~1/hooks/post-checkout",
@@ -161,6 +196,15 @@ mod tests {
             "git~1x",
             "~",
             "report~12345678",
+            "promise.toml",
+            "mise.md",
+            "misc/config.toml",
+            "emacs",
+            "global.jsonl",
+            "dir-locals.el",
+            "chatmode.md",
+            "reagent.md",
+            "stra\u{df}e/\u{fb01}sh.md",
         ] {
             assert!(!is_acted_on(path), "{path:?}");
         }

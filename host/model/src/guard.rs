@@ -8,6 +8,7 @@ pub use credentials::{Credential, credentials};
 
 use crate::contract::{Contract, Parameter, ValueType};
 use crate::manifest::Guard;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use credentials::{is_secret_name, says_nothing};
@@ -74,7 +75,7 @@ pub fn check(
     if policy == Guard::Off {
         return Ok(());
     }
-    let roles = roles(arguments, contract, command);
+    let (roles, switches) = (roles(arguments, contract, command), switches(contract, command));
     for (index, (argument, role)) in arguments.iter().zip(roles).enumerate() {
         let refuse = |rule, what| Err(GuardViolation { rule, index, what });
         if argument.chars().any(char::is_control) {
@@ -86,7 +87,8 @@ pub fn check(
         let named = index
             .checked_sub(1)
             .and_then(|before| arguments.get(before))
-            .is_some_and(|flag| flag.starts_with("--") && is_secret_name(flag) && !is_switch(flag, contract, command));
+            .and_then(|flag| flag.strip_prefix("--"))
+            .is_some_and(|flag| is_secret_name(flag) && !switches.contains(flag));
         // A word such as `-v` or `--verbose` is the next flag.
         let is_flag = argument.starts_with("--") || (argument.starts_with('-') && argument.chars().count() < 3);
         if named && !is_flag && !says_nothing(argument) {
@@ -109,12 +111,12 @@ pub fn check(
     Ok(())
 }
 
-/// Whether a flag is declared to take no value: what follows it is something else.
-fn is_switch(flag: &str, contract: Option<&Contract>, command: Option<&str>) -> bool {
-    let Some(contract) = contract else { return false };
+/// The flags that are declared to take no value: what follows one is something else.
+fn switches<'c>(contract: Option<&'c Contract>, command: Option<&str>) -> BTreeSet<&'c str> {
+    let Some(contract) = contract else { return BTreeSet::new() };
     let own = command.and_then(|name| contract.command(name)).map(|command| command.parameters.as_slice());
-    let mut parameters = contract.parameters.iter().chain(own.unwrap_or_default());
-    parameters.any(|parameter| flag.strip_prefix("--") == Some(parameter.name.as_str()) && !parameter.takes_value())
+    let parameters = contract.parameters.iter().chain(own.unwrap_or_default());
+    parameters.filter(|parameter| !parameter.takes_value()).map(|parameter| parameter.name.as_str()).collect()
 }
 
 /// What is known about one argument.
@@ -131,7 +133,14 @@ enum Role {
 fn roles(arguments: &[String], contract: Option<&Contract>, command: Option<&str>) -> Vec<Role> {
     let described = contract.zip(command).and_then(|(contract, name)| Some((contract, contract.command(name)?)));
     let Some((contract, command)) = described else { return vec![Role::Unknown; arguments.len()] };
-    let parameters: Vec<&Parameter> = contract.parameters.iter().chain(&command.parameters).collect();
+    // By name and by place, so that no word is held against each of them.
+    let (mut flags, mut places) = (BTreeMap::new(), BTreeMap::new());
+    for parameter in contract.parameters.iter().chain(&command.parameters) {
+        match parameter.position {
+            Some(place) => places.entry(place).or_insert(parameter),
+            None => flags.entry(parameter.name.as_str()).or_insert(parameter),
+        };
+    }
     let mut words = command.name.split(' ').peekable();
     let mut position = 0;
     let mut pending: Option<&Parameter> = None;
@@ -148,17 +157,16 @@ fn roles(arguments: &[String], contract: Option<&Contract>, command: Option<&str
             Role::Plain
         } else if let Some(flag) = argument.strip_prefix("--").filter(|_| !only_positional) {
             let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
-            let found = parameters.iter().find(|parameter| parameter.position.is_none() && parameter.name == name);
-            match (found, value) {
+            match (flags.get(name).copied(), value) {
                 (Some(parameter), None) => {
-                    pending = Some(*parameter).filter(|parameter| parameter.takes_value());
+                    pending = Some(parameter).filter(|parameter| parameter.takes_value());
                     Role::Plain
                 }
                 (Some(parameter), Some(_)) => role_of(parameter),
                 (None, _) => Role::Unknown,
             }
         } else {
-            let role = positional(&parameters, position).map_or(Role::Unknown, role_of);
+            let role = positional(&places, position).map_or(Role::Unknown, role_of);
             position += 1;
             role
         };
@@ -168,11 +176,9 @@ fn roles(arguments: &[String], contract: Option<&Contract>, command: Option<&str
 }
 
 /// The parameter that the bare argument at `position` is for: the last one takes the rest, if it may be repeated.
-fn positional<'p>(parameters: &[&'p Parameter], position: u32) -> Option<&'p Parameter> {
-    let at = |wanted: u32| parameters.iter().find(|parameter| parameter.position == Some(wanted)).copied();
-    let last =
-        parameters.iter().filter(|parameter| parameter.position.is_some()).max_by_key(|parameter| parameter.position);
-    at(position).or_else(|| last.copied().filter(|last| last.repeated && last.position < Some(position)))
+fn positional<'p>(places: &BTreeMap<u32, &'p Parameter>, position: u32) -> Option<&'p Parameter> {
+    let last = places.last_key_value().filter(|(place, last)| last.repeated && **place < position);
+    places.get(&position).or(last.map(|(_, last)| last)).copied()
 }
 
 fn role_of(parameter: &Parameter) -> Role {

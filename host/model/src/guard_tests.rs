@@ -139,6 +139,31 @@ fn a_secret_is_known_by_the_flag_before_it() {
     assert_eq!(judged(&["password", "hunter2"], None), None, "two bare words");
 }
 
+/// Were each word held against each parameter, this would take many minutes.
+#[test]
+fn many_words_of_many_parameters_are_judged_once() {
+    const MANY: usize = 1 << 18;
+    let mut contract = described();
+    let flag = contract.parameters[0].clone();
+    let named = |name: String, value_type| Parameter { name, value_type, ..flag.clone() };
+    contract.parameters.extend((0..MANY).map(|at| named(format!("p{at}"), ValueType::String)));
+    contract.parameters.push(named("token".to_owned(), ValueType::Boolean));
+    let words = ["line;", "--token", "--p262143=a"].iter().cycle().take(3 * MANY);
+    let mut arguments: Vec<String> = ["note", "add", "a"].iter().chain(words).map(|word| (*word).to_owned()).collect();
+    let judged = |contract: &Contract, arguments: &[String]| {
+        let found = check(arguments, Guard::Strict, Some(contract), Some("note add")).err();
+        found.map(|found| (found.index, found.rule.id()))
+    };
+    assert_eq!(judged(&contract, &arguments), None);
+    let last = arguments.len();
+    arguments.push("--p262143=a;".to_owned());
+    assert_eq!(judged(&contract, &arguments), Some((last, "G8")));
+    // A flag of a secret that takes a value is a switch no more.
+    contract.parameters.push(named("api-token".to_owned(), ValueType::String));
+    arguments[3..5].clone_from_slice(&["--api-token".to_owned(), "x".to_owned()]);
+    assert_eq!(judged(&contract, &arguments), Some((4, "G2")));
+}
+
 #[test]
 fn a_violation_does_not_repeat_the_secret() {
     let secret = "ghp_0123456789abcdefghij";

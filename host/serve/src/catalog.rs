@@ -181,7 +181,7 @@ impl Catalog {
         let own: About = fields(given)?;
         if tool == "hutch_find" {
             let text = own.text.ok_or_else(|| invalid("text is missing: what is wanted"))?;
-            return Ok(Wanted::Known(json!({"items": find::find(&self.found, &text)})));
+            return Ok(Wanted::Known(json!({"items": find::find(&self.found, &text).map_err(invalid)?})));
         }
         if tool == "hutch_describe" && own.package.is_none() && self.packages.len() > 1 {
             let all = self.packages.iter().map(

@@ -320,6 +320,22 @@ fn a_call_has_so_many_fields_and_is_told_so_much_of_what_is_wrong() {
     assert_eq!((told, message.contains("at most 1000 fields")), (None, true), "{message}");
 }
 
+/// Every word of a question that nothing uses is compared with all that something does, and others wait meanwhile.
+#[test]
+fn a_question_of_too_many_words_is_refused_before_anything_is_compared() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &[&todo(), &probe()], json!({}));
+    let words = |count: usize| (0..count).map(|at| format!("erase{at}")).collect::<Vec<_>>().join(" ");
+    for (text, said) in [(words(65), "at most 64 different words"), ("x ".repeat(2049), "at most 4096 bytes")] {
+        let failed = client.failed("hutch_find", json!({"text": text}));
+        assert_eq!(failed["code"], "ARGUMENT_INVALID", "{failed}");
+        assert!(failed["message"].as_str().unwrap().contains(said), "{failed}");
+        let fault = machine.run(["find", "--in", &todo(), &text]).fault("USAGE", 2);
+        assert!(fault.message.contains(said), "{fault:?}");
+    }
+    assert!(client.done("hutch_find", json!({"text": words(64)}))["items"].is_array());
+}
+
 #[test]
 fn skills_that_are_longer_than_what_is_served_begin_no_server() {
     let machine = Machine::new();

@@ -6,6 +6,7 @@ use crate::support::{Machine, PATIENCE, again_until, probe, todo};
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const RUN: &str = "/api/packages/todo/run";
 
@@ -35,6 +36,35 @@ fn what_answers_took_is_given_back() {
     // An answer is there before the last of what it took is.
     let held: Vec<u64> = (0..100).map(|_| (run(&["return-ok"]) == 200).then(resident).unwrap()).collect();
     assert!(held.iter().any(|kib| *kib < MOST_KIB), "{held:?}");
+}
+
+/// An instance that another program keeps locked is waited for by its own callers, and by nobody else.
+#[test]
+fn who_waits_for_a_locked_instance_keeps_no_other_package_waiting() {
+    const CALLERS: usize = 12;
+    let machine = Machine::new();
+    let server = Server::start(&machine, &["--wait", "600s", &todo(), &probe()]);
+    let add = || server.ask_as(&server.agent, "POST", RUN, Some(&json!({"arguments": ["add", "tea"]}))).status;
+    assert_eq!(add(), 200);
+    let database = rusqlite::Connection::open(machine.home().join("instances/todo/default/hutch.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let answered = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let adding = |_| {
+            scope.spawn(|| {
+                let status = add();
+                answered.fetch_add(1, Ordering::Relaxed);
+                status
+            })
+        };
+        let adding: Vec<_> = (0..CALLERS).map(adding).collect();
+        for _ in 0..50 {
+            server.post("/api/packages/probe/run", &json!({"arguments": ["return-ok"]}));
+        }
+        assert_eq!(answered.load(Ordering::Relaxed), 0, "nothing is committed behind a lock");
+        database.execute_batch("ROLLBACK").unwrap();
+        assert!(adding.into_iter().all(|one| one.join().unwrap() == 200));
+    });
 }
 
 /// So long that a client which does send is never too slow, however busy the machine is.
@@ -142,7 +172,8 @@ fn there_is_a_last_connection_and_room_again_when_others_end() {
     let machine = Machine::new();
     let server = Server::start(&machine, &["--connections-max", "4", &todo()]);
     // On each something is under way.
-    let mut busy: Vec<TcpStream> = (0..4).map(|_| super::events::asked(&server, &server.agent, "")).collect();
+    let callers = [&server.agent, &server.agent, &server.operator, &server.operator];
+    let mut busy = callers.map(|token| super::events::asked(&server, token, ""));
     for stream in &mut busy {
         stream.read_exact(&mut [0]).unwrap();
     }
@@ -154,6 +185,30 @@ fn there_is_a_last_connection_and_room_again_when_others_end() {
     while server.request("GET", "/healthz", &[], None).status != 200 {
         assert!(since.elapsed() < PATIENCE, "there is no room");
     }
+}
+
+/// A body that does not come takes a connection for as long as one may take to come, however short it is said to be.
+#[test]
+fn one_caller_leaves_half_of_the_connections_to_others() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &["--connections-max", "4", "--sent-within", PATIENT, &todo()]);
+    let held: Vec<_> = (0..2).map(|_| begun(&server, &server.agent, "content-length: 5")).collect();
+    assert!(held.iter().all(|(answer, _)| answer == "HTTP/1.1 100"), "{held:?}");
+    for _ in 0..3 {
+        // Nor does the connection stay on which that is said.
+        let (answer, mut refused) = begun(&server, &server.agent, "content-length: 5");
+        let rest = read(&mut refused);
+        assert_eq!((answer.as_str(), rest.header("connection")), ("HTTP/1.1 503", Some("close")), "{rest:?}");
+        assert!(rest.body.contains("SERVER_BUSY"), "{rest:?}");
+        server.ask_as(&server.agent, "GET", "/api/packages", None).fault(503, "SERVER_BUSY");
+        assert_eq!(server.get("/api/packages")["total"], 1);
+        assert_eq!(server.request("GET", "/healthz", &[], None).status, 200);
+    }
+    drop(held);
+    // The server has noticed that they are gone.
+    let ask = || server.ask_as(&server.agent, "GET", "/api/packages", None);
+    again_until(ask, |answer| answer.status == 200).result();
+    serves_on(&server, 1);
 }
 
 #[test]
@@ -310,23 +365,26 @@ fn paths_are_what_they_look_like_and_methods_those_that_are_told() {
     serves_on(&server, 1);
 }
 
+/// A request whose body does not come: how it is answered first, and its connection.
+fn begun(server: &Server, token: &str, length: &str) -> (String, TcpStream) {
+    let mut stream = server.connect();
+    let head = format!(
+        "POST {RUN} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+         expect: 100-continue\r\n{length}\r\n\r\n",
+        server.address
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut first = [0; 12];
+    stream.read_exact(&mut first).unwrap();
+    (String::from_utf8(first.to_vec()).unwrap(), stream)
+}
+
 /// What has been let in and has not come, or waits, has room of its own; who takes all that one may keeps nobody else out, and leaves it.
 #[test]
 fn bodies_that_do_not_come_take_no_more_than_their_share() {
     let machine = Machine::new();
     let server = Server::start(&machine, &["--body-max", "1048576", &todo()]);
-    let begun = |token: &str, length: &str| {
-        let mut stream = server.connect();
-        let head = format!(
-            "POST {RUN} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
-             expect: 100-continue\r\n{length}\r\n\r\n",
-            server.address
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        let mut first = [0; 12];
-        stream.read_exact(&mut first).unwrap();
-        (String::from_utf8(first.to_vec()).unwrap(), stream)
-    };
+    let begun = |token: &str, length: &str| begun(&server, token, length);
     // Of one that does not say how long it is, the longest is expected.
     let lengths = ["content-length: 1048576", "transfer-encoding: chunked"];
     let mut held = Vec::new();

@@ -1,8 +1,9 @@
 //! The Model Context Protocol over HTTP: the same tools, behind the same checks.
 
 use super::{Answer, Server};
-use crate::support::{Machine, todo};
+use crate::support::{Machine, again_until, todo};
 use serde_json::{Value, json};
+use std::io::{Read, Write};
 
 /// A request of the lifecycle in which every request says what it needs.
 fn message(method: &str, mut params: Value) -> Value {
@@ -166,6 +167,12 @@ fn what_a_client_says_its_user_answered_counts_for_a_token_that_may_confirm() {
     assert_eq!(server.get("/api/packages/todo/state"), before);
     let done = asking(&server, &server.operator, &remove, &back);
     assert_eq!(done["_meta"]["hutch/kept"], true, "{done}");
+    // Nor is an answer good for what it was about once that was taken back.
+    call(&server, &server.operator, "hutch_undo", &json!({}));
+    let before = server.get("/api/packages/todo/state");
+    let again = asking(&server, &server.operator, &remove, &back);
+    assert_eq!(again["_meta"]["hutch/error"]["code"], "CONFIRMATION_REQUIRED", "{again}");
+    assert_eq!(server.get("/api/packages/todo/state"), before);
 }
 
 #[test]
@@ -289,6 +296,43 @@ fn sessions_that_are_begun_at_once_are_counted_too() {
         [("authorization", bearer.as_str()), ("mcp-session-id", session), ("mcp-protocol-version", "2025-11-25")];
     assert_eq!(server.request("DELETE", "/mcp", &headers, None).status, 204);
     assert_eq!(begin(&server, &server.agent, &json!({})).status, 200);
+}
+
+#[test]
+fn who_listens_in_a_session_is_one_of_those_who_watch() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let session = |token: &str| {
+        let session = begin(&server, token, &json!({})).header("mcp-session-id").unwrap().to_owned();
+        let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-11-25")];
+        let told = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        assert_eq!(post(&server, token, &headers, &told).status, 202);
+        session
+    };
+    let (agents, operators) = (session(&server.agent), session(&server.operator));
+    let listening = |token: &str, path: &str, session: &str| {
+        let mut stream = server.connect();
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\naccept: text/event-stream\r\n\
+             mcp-session-id: {session}\r\nmcp-protocol-version: 2025-11-25\r\n\r\n",
+            server.address
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut first = [0; 12];
+        stream.read_exact(&mut first).unwrap();
+        (String::from_utf8(first.to_vec()).unwrap(), stream)
+    };
+    let own = listening(&server.agent, "/mcp", &agents);
+    let others: Vec<_> = (0..15).map(|_| listening(&server.agent, "/api/events", &agents)).collect();
+    assert!(others.iter().chain([&own]).all(|(answer, _)| answer == "HTTP/1.1 200"), "{own:?} {others:?}");
+    for path in ["/mcp", "/api/events"] {
+        assert_eq!(listening(&server.agent, path, &agents).0, "HTTP/1.1 503", "{path}");
+    }
+    assert_eq!(listening(&server.operator, "/mcp", &operators).0, "HTTP/1.1 200");
+    // One that leaves makes room.
+    drop(own);
+    let again = || listening(&server.agent, "/api/events", &agents).0;
+    assert_eq!(again_until(again, |answer| answer == "HTTP/1.1 200"), "HTTP/1.1 200");
 }
 
 #[test]

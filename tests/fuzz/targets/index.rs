@@ -132,7 +132,7 @@ fn check_search(index: &Index) {
         assert!(index.packages.iter().any(of), "{:?} is a call of no package", command.call);
     }
     let question = known.first().map(|command| command.description.chars().take(100).collect::<String>());
-    let found = find(&known, question.as_deref().unwrap_or("todo"));
+    let found = find(&known, question.as_deref().unwrap_or("todo")).unwrap_or_else(|error| panic!("{error}"));
     assert!(found.len() <= known.len() && found.iter().all(|found| found.score.is_finite() && found.score > 0.0));
 }
 

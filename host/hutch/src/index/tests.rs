@@ -219,7 +219,8 @@ fn an_index_answers_as_the_package_does() {
     let package = find::commands(outline.manifest(), Some(contract.contract()), &call, "remote");
     let index = index.commands(|_| "remote");
     for question in ["erase", "remind me of a task", "buy milk", "open", "quantum chromodynamics", "compelte"] {
-        let [one, other] = [&package, &index].map(|known| serde_json::to_value(find::find(known, question)).unwrap());
+        let [one, other] =
+            [&package, &index].map(|known| serde_json::to_value(find::find(known, question).unwrap()).unwrap());
         assert_eq!(one, other, "{question}");
     }
 }

@@ -8,8 +8,8 @@ use super::{Command, Contract, Parameter, ValueType};
 use crate::diagnostic::{shown, shown_name, shown_sentence};
 use crate::nearest::nearest;
 use serde::Serialize;
-use std::collections::BTreeMap;
-use std::mem;
+use std::collections::{BTreeMap, BTreeSet};
+use std::{mem, ptr};
 
 /// The flag of a call that takes its parameters from standard input instead (rule I3).
 pub(super) const BATCH: &str = "json-input";
@@ -89,6 +89,9 @@ impl Contract {
         let mut reader = Reader {
             contract: self,
             command: None,
+            flags: flags(&self.parameters).collect(),
+            bare: Vec::new(),
+            choices: BTreeMap::new(),
             given: BTreeMap::new(),
             switched: BTreeMap::new(),
             compiled: BTreeMap::new(),
@@ -122,9 +125,18 @@ const VIOLATIONS_MAX: usize = 100;
 /// The most flags that are named to who used another one.
 const NAMED_MAX: usize = 20;
 
+/// The most violations of one call that are told what was probably meant: it is looked for among all names that there are.
+const MEANT_MAX: usize = 8;
+
 struct Reader<'c> {
     contract: &'c Contract,
     command: Option<&'c Command>,
+    /// The flags that the command has, or all of them have, by name: no word is held against each of them.
+    flags: BTreeMap<&'c str, &'c Parameter>,
+    /// The parameters of the command that are written bare, in their order.
+    bare: Vec<&'c Parameter>,
+    /// The choices of parameters that have a value, by name.
+    choices: BTreeMap<&'c str, BTreeSet<&'c str>>,
     /// How often each parameter is given, by name.
     given: BTreeMap<&'c str, usize>,
     /// Where each switch is given since it was last taken back, by name.
@@ -176,9 +188,12 @@ impl<'c> Reader<'c> {
 
     /// The flag of this name that the command has, or all of them have.
     fn declared(&self, name: &str) -> Option<&'c Parameter> {
-        let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
-        let mut flags = own.iter().chain(&self.contract.parameters).filter(|parameter| parameter.position.is_none());
-        flags.find(|parameter| parameter.name == name)
+        self.flags.get(name).copied()
+    }
+
+    /// The name that a misspelt one most likely stands for, for the first few violations.
+    fn meant<'k>(&self, word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+        if self.violations.len() < MEANT_MAX { nearest(word, known) } else { None }
     }
 
     /// Takes a declared switch for what its name means by custom. A parameter of that name which takes a value is something else: a version
@@ -210,6 +225,8 @@ impl<'c> Reader<'c> {
             return Some(at);
         };
         self.command = Some(command);
+        self.flags.extend(flags(&command.parameters));
+        self.bare = command.parameters.iter().filter(|parameter| parameter.position.is_some()).collect();
         at += command.name.split(' ').count();
         let mut position = 0;
         let mut only_positional = false;
@@ -260,9 +277,7 @@ impl<'c> Reader<'c> {
     fn flag(&mut self, word: &str, at: usize, arguments: &[String]) -> usize {
         let flag = word.trim_start_matches('-');
         let (name, value) = flag.split_once('=').map_or((flag, None), |(name, value)| (name, Some(value)));
-        let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
-        let mut flags = own.iter().chain(&self.contract.parameters).filter(|parameter| parameter.position.is_none());
-        let Some(parameter) = flags.clone().find(|parameter| word.starts_with("--") && parameter.name == name) else {
+        let Some(parameter) = self.declared(name).filter(|_| word.starts_with("--")) else {
             if let Some(next) = self.hosted(word, at, arguments) {
                 return next;
             }
@@ -270,11 +285,12 @@ impl<'c> Reader<'c> {
             if word == "--yes" {
                 return at + 1;
             }
-            let known: Vec<&str> = flags.clone().map(|parameter| parameter.name.as_str()).collect();
-            let near = nearest(name, known.iter().copied());
+            let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
+            let known: Vec<&str> = flags(own).chain(flags(&self.contract.parameters)).map(|(name, _)| name).collect();
+            let near = self.meant(name, known.iter().copied());
             self.unknown_flag(word, near, value, at, &known);
             // What follows is read as that of the flag which was probably meant, or the call corrected by one word would seem wrong.
-            return match near.and_then(|near| flags.find(|parameter| parameter.name == near)) {
+            return match near.and_then(|near| self.declared(near)) {
                 Some(meant) => self.flag_value(meant, value, at, arguments),
                 None => at + 1,
             };
@@ -295,9 +311,7 @@ impl<'c> Reader<'c> {
             return Some(at + 1);
         }
         if let Some(switch) = name.strip_prefix("no-").filter(|_| value.is_none()) {
-            let own = self.command.map(|command| command.parameters.as_slice()).unwrap_or_default();
-            let mut all = own.iter().chain(&self.contract.parameters).filter(|own| own.position.is_none());
-            let switch = all.find(|own| own.name == switch && !own.takes_value())?;
+            let switch = self.declared(switch).filter(|own| !own.takes_value())?;
             // The later word counts: of both, the application gets none. What was taken back is not looked at again, however often there is
             // more to take back.
             let before = self.switched.get_mut(switch.name.as_str()).map(mem::take);
@@ -380,9 +394,8 @@ impl<'c> Reader<'c> {
     }
 
     fn positional(&mut self, command: &'c Command, position: usize, value: &str, at: usize) {
-        let mut parameters = command.parameters.iter().filter(|parameter| parameter.position.is_some());
-        let found = parameters.clone().nth(position).or_else(|| parameters.next_back().filter(|last| last.repeated));
-        match found {
+        let found = self.bare.get(position).or_else(|| self.bare.last().filter(|last| last.repeated));
+        match found.copied() {
             Some(parameter) => self.value(parameter, value, at, false),
             None => {
                 let message = format!("{} is one argument too many for {}", shown(value), command.name);
@@ -404,14 +417,17 @@ impl<'c> Reader<'c> {
 
     fn value(&mut self, parameter: &'c Parameter, value: &str, at: usize, joined: bool) {
         // A command's own parameter of that name is something of its own.
-        self.selects |= self.contract.parameters.iter().any(|own| own.name == FIELDS && std::ptr::eq(own, parameter));
+        let is_of_all = self.contract.parameters.as_ptr_range().contains(&ptr::from_ref(parameter));
+        self.selects |= is_of_all && parameter.name == FIELDS;
         if self.take(parameter, at).is_none() {
             return;
         }
         let whole =
             |instead: &str| if joined { format!("{}={instead}", parameter.written()) } else { instead.to_owned() };
-        if !parameter.choices.is_empty() && !parameter.choices.iter().any(|choice| choice == value) {
-            let instead = nearest(value, parameter.choices.iter().map(String::as_str)).map(whole);
+        let choices = || parameter.choices.iter().map(String::as_str);
+        let known = self.choices.entry(&parameter.name).or_insert_with(|| choices().collect());
+        if !known.is_empty() && !known.contains(value) {
+            let instead = self.meant(value, choices()).map(whole);
             let choices = parameter.choices.iter().map(|choice| shown_name(choice)).collect::<Vec<_>>().join(", ");
             let message = format!("{}: {} is none of {choices}", parameter.written(), shown(value));
             self.violation(ViolationKind::NotAChoice, Some(parameter), Some(at), message, instead);
@@ -431,6 +447,12 @@ impl<'c> Reader<'c> {
             self.violation(kind, Some(parameter), Some(at), message, None);
         }
     }
+}
+
+/// Those of some parameters that are written with their names, by them.
+fn flags(parameters: &[Parameter]) -> impl Iterator<Item = (&str, &Parameter)> {
+    let flags = parameters.iter().filter(|parameter| parameter.position.is_none());
+    flags.map(|parameter| (parameter.name.as_str(), parameter))
 }
 
 fn is_flag(word: &str) -> bool {

@@ -247,6 +247,34 @@ fn taking_a_switch_back_looks_at_no_word_twice() {
     }
 }
 
+/// Were each word held against each parameter, or each choice, this would take many minutes.
+#[test]
+fn many_words_of_many_parameters_are_read_once() {
+    const MANY: usize = 1 << 18;
+    let file = todo();
+    let mut contract = file.contract().clone();
+    let mut lines = contract.commands.iter().find(|command| command.name == "add").unwrap().parameters[0].clone();
+    assert_eq!((lines.position, lines.repeated), (Some(0), false));
+    lines.repeated = true;
+    let flag = Parameter { name: "p".to_owned(), position: None, required: false, ..lines.clone() };
+    let mut parameters = vec![lines];
+    parameters.extend((0..MANY).map(|at| Parameter { name: format!("state-{at}"), ..flag.clone() }));
+    let choices = (0..MANY).map(|at| at.to_string()).collect();
+    parameters.push(Parameter { name: "choice".to_owned(), choices, ..flag.clone() });
+    contract.commands.iter_mut().find(|command| command.name == "add").unwrap().parameters = parameters;
+    let words = |part: &[&str], times: usize| -> Vec<String> {
+        ["add", "x"].iter().chain(part.iter().cycle().take(part.len() * times)).map(|one| (*one).to_owned()).collect()
+    };
+    let long = words(&["x", "--state-262143=a", "--choice=262143", "--yes"], MANY);
+    assert_eq!(contract.read_arguments(&long).violations, []);
+    // The first ones are told what was probably meant, and all what is wrong.
+    let read = contract.read_arguments(&words(&["--choise=1"], 200));
+    let instead: Vec<_> = read.violations.iter().map(|found| (found.kind, found.instead.as_deref())).collect();
+    assert_eq!(instead.len(), VIOLATIONS_MAX);
+    assert!(instead[..MEANT_MAX].iter().all(|found| *found == (UnknownFlag, Some("--choice=1"))), "{instead:?}");
+    assert!(instead[MEANT_MAX..].iter().all(|found| *found == (UnknownFlag, None)), "{instead:?}");
+}
+
 #[test]
 fn the_host_describes_what_it_answers() {
     let file = todo();

@@ -90,17 +90,23 @@ fn end_of(text: &str, at: usize, belongs: impl Fn(char) -> bool) -> usize {
     at + text.get(at..).and_then(|rest| rest.find(|c| !belongs(c))).unwrap_or(text.len() - at)
 }
 
+fn is_around(c: char) -> bool {
+    is_unseen(c) || c == '\u{fffd}'
+}
+
+/// Whether a line ends here, as JSON writes it.
+fn ends_line(rest: &str) -> bool {
+    ["\\n", "\\r", "\\t"].iter().any(|escape| rest.starts_with(escape))
+}
+
 /// A range without what only stands around a value: what nobody sees, and what closes a sentence or a bracket.
 fn bare(text: &str, range: Range<usize>) -> Range<usize> {
-    let around = |c: char| is_unseen(c) || c == '\u{fffd}';
     let value = of(text, range.clone());
-    let start = range.end - value.trim_start_matches(around).len();
-    let closing = |c: char| around(c) || matches!(c, ')' | ']' | '}' | '>' | ',' | ';' | '.' | ':' | '\\');
+    let start = range.end - value.trim_start_matches(is_around).len();
+    let closing = |c: char| is_around(c) || matches!(c, ')' | ']' | '}' | '>' | ',' | ';' | '.' | ':' | '\\');
     let value = of(text, start..range.end);
     // What is left of a redaction ends with a bracket of its own, and in JSON a line may end behind it.
-    let ends =
-        |rest: &str| rest.chars().all(closing) || ["\\n", "\\r", "\\t"].iter().any(|escape| rest.starts_with(escape));
-    if value.strip_prefix(REDACTED).is_some_and(ends) {
+    if value.strip_prefix(REDACTED).is_some_and(|rest| ends_line(rest) || rest.chars().all(closing)) {
         return start..start + REDACTED.len();
     }
     start..start + value.trim_end_matches(closing).len()
@@ -146,6 +152,12 @@ fn assigned(text: &str, found: &mut Vec<Credential>) {
         let quote = end_of(text, begin, |c| c == '\\');
         let quote =
             text.get(quote..).and_then(|rest| rest.chars().next()).filter(|c| is_quote(*c)).map(|c| (quote + 1, c));
+        // What is no value is known by its beginning. Its end is not looked for: behind it may stand the next one, without end.
+        let start = quote.map_or(begin, |(start, _)| start);
+        let whole = text.get(start..).unwrap_or_default().trim_start_matches(is_around);
+        if whole.starts_with('=') || whole.strip_prefix(REDACTED).is_some_and(ends_line) {
+            continue;
+        }
         let is_apart = begin > at + 1 || spaced.len() < before.len();
         // In prose a colon stands behind any word; an equals sign with spaces around it may.
         let may_be_prose = !is_quoted && (is_apart || sign == ":");
@@ -190,7 +202,7 @@ fn assigned(text: &str, found: &mut Vec<Credential>) {
                 value
             }
         };
-        if !of(text, value.clone()).starts_with('=') && !says_nothing(of(text, value.clone())) {
+        if !says_nothing(of(text, value.clone())) {
             judged = value.end;
             found.push(Credential { range: value, what: NAMED });
         }
@@ -300,14 +312,15 @@ fn tokens(text: &str, token: &forms::Token, found: &mut Vec<Credential>) {
         if begin <= judged || before.ends_with(|c: char| c.is_ascii_alphanumeric()) {
             continue;
         }
-        let end = end_of(text, begin, |c| token.rest.holds(c));
-        judged = end;
-        if token.rest.is_token(of(text, begin..end)) {
+        judged = end_of(text, begin, |c| token.rest.holds(c));
+        if token.rest.is_token(of(text, begin..judged)) {
             // The name of a header is none of it, and more letters are in it (RFC 6750).
             let is_header = prefix.ends_with(' ');
             let more = |c: char| c == '.' || (is_header && matches!(c, '+' | '/' | '=' | '~')) || token.rest.holds(c);
-            let end = if matches!(token.rest, Rest::Dotted(_)) { end_of(text, end, more) } else { end };
-            let whole = of(text, begin..end).trim_end_matches('.').len();
+            if matches!(token.rest, Rest::Dotted(_)) {
+                judged = end_of(text, judged, more);
+            }
+            let whole = of(text, begin..judged).trim_end_matches('.').len();
             let start = if is_header { begin } else { at };
             found.push(Credential { range: start..begin + whole, what: token.what });
         }

@@ -28,6 +28,9 @@ const FOUND: &[(&str, &str)] = &[
     ("stripe-api-key=x y", "stripe-api-key=[redacted] y"),
     ("--clientSecret=abc", "--clientSecret=[redacted]"),
     ("spring.datasource.password=abc", "spring.datasource.password=[redacted]"),
+    ("password==token=x", "password==token=[redacted]"),
+    (r"A_TOKEN=[redacted]\nB_TOKEN=x", r"A_TOKEN=[redacted]\nB_TOKEN=[redacted]"),
+    ("SG.x1x1x1x1x1x1x1x1.SG.y", "[redacted]"),
     ("token=x&page=2", "token=[redacted]&page=2"),
     ("https://x.example/?access_token=abc&x=1", "https://x.example/?access_token=[redacted]&x=1"),
     ("password='two words' x", "password='[redacted]' x"),
@@ -149,6 +152,16 @@ fn a_long_text_takes_no_longer_than_its_length() {
         let long = part.repeat((1 << 16) / part.len());
         let found = credentials(&long);
         assert!(found.windows(2).all(|two| two[0].range.end <= two[1].range.start), "{part}");
+    }
+    // Looked through to its end from each of its names, such a text would take hours.
+    for (part, count) in
+        [("token==", 0), ("token=\u{200b}=", 0), (r"API_TOKEN=[redacted]\n", 0), ("SG.x1x1x1x1x1x1x1x1.", 1)]
+    {
+        let long = part.repeat((1 << 22) / part.len());
+        assert_eq!(credentials(&long).len(), count, "{part}");
+        let behind = credentials(&format!("{long} DB_PASSWORD=hunter2"));
+        let last = behind.last().map(|last| last.range.len());
+        assert_eq!((behind.len(), last), (count + 1, Some("hunter2".len())), "{part}");
     }
 }
 

@@ -4,7 +4,10 @@ use super::access::Refused;
 use super::answer::{self, Body};
 use super::settings::Bounds;
 use super::site::Site;
+use crate::room::{Place, Room};
 use crate::serving::ServeError;
+use crate::who::Principal;
+use http::header::{CONNECTION, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -30,6 +33,8 @@ use tokio_util::sync::CancellationToken;
 const HEAD_BYTES_MAX: usize = 32 << 10;
 /// The most headers of a request.
 const HEADERS_MAX: usize = 64;
+/// A caller has at most this part of the connections, of those on which something is under way.
+const CONNECTIONS_SHARE: usize = 2;
 /// How often it is looked whether all has ended.
 const LOOKED_EVERY: Duration = Duration::from_millis(20);
 /// How long accepting waits after the system refused a connection: it has no more files, and others must end first.
@@ -89,12 +94,15 @@ impl Peer {
     /// Ends the connection when nothing more comes: where an answer goes on for ever, it can't be seen otherwise that nobody listens.
     async fn watch(self, end: CancellationToken) {
         tokio::select! {
-            left = async { matches!(self.0.peek(&mut [0]).await, Ok(0) | Err(_)) } => {
-                if left {
-                    end.cancel();
-                }
-            }
+            () = self.left() => end.cancel(),
             () = end.cancelled() => {}
+        }
+    }
+
+    /// Ends when nothing more comes, whether or not somebody listens still.
+    pub(super) async fn left(&self) {
+        if !matches!(self.0.peek(&mut [0]).await, Ok(0) | Err(_)) {
+            std::future::pending().await
         }
     }
 
@@ -105,6 +113,10 @@ impl Peer {
         }
     }
 }
+
+/// Among what an answer has besides: that it ends by itself when its caller has [left](Peer::left).
+#[derive(Clone)]
+pub(super) struct EndsItself;
 
 /// The connections on which nothing is under way, each with what ends it. When there is no room for another, one of them ends: first of
 /// those on which no known token came, the one that has waited longest.
@@ -138,14 +150,26 @@ struct Connection {
     end: CancellationToken,
     /// Whether a known token came on it, and its place while nothing is under way.
     place: Mutex<(bool, Option<u64>)>,
+    /// What it has of its caller's room while something is under way, and then until something else comes or it ends.
+    held: Mutex<Option<Place>>,
 }
 
 impl Connection {
     /// On which nothing has come yet.
     fn begin(idle: &Arc<Idle>) -> Arc<Connection> {
-        let connection = Connection { idle: Arc::clone(idle), end: CancellationToken::new(), place: Mutex::default() };
+        let (end, place, held) = (CancellationToken::new(), Mutex::default(), Mutex::default());
+        let connection = Connection { idle: Arc::clone(idle), end, place, held };
         connection.rest(false);
         Arc::new(connection)
+    }
+
+    /// Takes room for what came on it, if it came with a known token; whether there is any.
+    fn hold(&self, callers: &Arc<Room>, known: Option<&Principal>) -> bool {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        // What came before may have been another caller's.
+        *held = None;
+        *held = known.and_then(|principal| callers.take(principal));
+        held.is_some() || known.is_none()
     }
 
     fn place(&self) -> MutexGuard<'_, (bool, Option<u64>)> {
@@ -162,6 +186,7 @@ impl Connection {
 
     /// Nothing is under way on it; `known` is whether what was came with a known token.
     fn rest(&self, known: bool) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let (mut place, mut waiting) = (self.place(), self.idle.waiting());
         waiting.next += 1;
         *place = (place.0 || known, Some(waiting.next));
@@ -179,7 +204,9 @@ impl Drop for Connection {
 /// Answers on every connection until the process is told to end, and lets what was begun come to its end; told so once more, it ends at once.
 pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::Sender<bool>, mut ends: Ends) {
     let graceful = GracefulShutdown::new();
-    let (room, idle) = (Arc::new(Semaphore::new(site.bounds.connections_max)), Arc::<Idle>::default());
+    let connections_max = site.bounds.connections_max;
+    let (room, idle) = (Arc::new(Semaphore::new(connections_max)), Arc::<Idle>::default());
+    let callers = Room::new(connections_max.div_ceil(CONNECTIONS_SHARE), connections_max);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -204,20 +231,24 @@ pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::
         stream.set_write_timeout(Some(site.bounds.sent_within));
         let connection = Connection::begin(&idle);
         let ended = connection.end.clone();
-        let shared = Arc::clone(&site);
+        let (shared, callers) = (Arc::clone(&site), Arc::clone(&callers));
         let service = service_fn(move |mut request: Request<Incoming>| {
-            let (site, connection) = (Arc::clone(&shared), Arc::clone(&connection));
+            let (site, connection, callers) = (Arc::clone(&shared), Arc::clone(&connection), Arc::clone(&callers));
             let peer = peer.clone();
             connection.work();
             request.extensions_mut().insert(peer.clone());
             async move {
                 let known = site.guard.whose(request.headers()).cloned();
                 let only_listens = request.method() == Method::GET;
-                let response = site.answer(request, known.as_ref()).await;
+                let response = match connection.hold(&callers, known.as_ref()) {
+                    true => site.answer(request, known.as_ref()).await,
+                    false => has_too_many(),
+                };
+                let is_watched = only_listens && response.extensions().get::<EndsItself>().is_none();
                 match response.body().size_hint().exact() {
                     Some(_) => connection.rest(known.is_some()),
                     // A stream goes on, for as long as somebody listens.
-                    None if only_listens => drop(tokio::spawn(peer.watch(connection.end.clone()))),
+                    None if is_watched => drop(tokio::spawn(peer.watch(connection.end.clone()))),
                     None => {}
                 }
                 Ok::<Response<Body>, Infallible>(response)
@@ -269,6 +300,15 @@ pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::
         _ = tokio::time::timeout(site.bounds.sent_within, &mut ended) => {}
         () = at_once => {}
     }
+}
+
+/// Tells a caller that has as many connections as one may, and ends this one.
+fn has_too_many() -> Response<Body> {
+    let message = "there are too many connections with this token";
+    let refused = Refused::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::ServerBusy, message);
+    let mut response = answer::finished(answer::refused(&refused));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Tells a caller for whom there is no room.

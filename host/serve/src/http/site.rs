@@ -108,13 +108,22 @@ impl Site {
         })
     }
 
+    /// Room for somebody who watches, for as long as that goes on.
+    pub(super) fn watcher(&self, principal: &Principal) -> Result<Place, Refused> {
+        self.watchers.take(principal).ok_or_else(|| {
+            Refused::new(StatusCode::SERVICE_UNAVAILABLE, ErrorCode::ServerBusy, "there are too many who watch")
+        })
+    }
+
     async fn mcp(&self, parts: &Parts, principal: &Principal, body: Incoming) -> Result<Response<Body>, Failed> {
         let place = self.place_of(&body, principal)?;
+        // What a session's stream is for is to be listened to.
+        let watcher = (parts.method == Method::GET).then(|| self.watcher(principal)).transpose()?;
         let bytes = request::bytes(body, &self.bounds).await?;
         let mut request = Request::from_parts(parts.clone(), Full::new(bytes.clone()));
         // What the protocol keeps of a request is not to keep its connection.
         request.extensions_mut().remove::<Peer>();
-        match self.mcp.answer(request, &bytes, (principal, place)).await {
+        match self.mcp.answer(request, &bytes, (principal, (place, watcher))).await {
             Ok(mut response) => {
                 // It has ended, and there is no more to say; clients take 202 for a failure here.
                 if parts.method == Method::DELETE && response.status() == StatusCode::ACCEPTED {

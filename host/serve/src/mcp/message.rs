@@ -15,6 +15,9 @@ use serde_json::value::RawValue;
 /// The most bytes of a number that is read, or shown.
 const NUMBER_BYTES_MAX: usize = 1024;
 
+/// The most bytes of a message that begins a session: what it says of its client is kept for as long as the session is.
+const BEGINNING_BYTES_MAX: usize = 64 << 10;
+
 /// What is answered to what is no message.
 #[derive(Debug)]
 pub(super) struct Refusal {
@@ -36,7 +39,16 @@ pub(super) fn error(code: ErrorCode, message: String, at: Option<&str>) -> Error
 
 /// The message that these bytes are.
 pub(super) fn read(bytes: &[u8], bytes_max: usize) -> Result<RxJsonRpcMessage<RoleServer>, Refusal> {
-    let value = document::read_message(bytes, bytes_max).map_err(|unread| {
+    let is_kept = |value: &Value| value.get("method").is_some_and(|method| method == "initialize");
+    let value = document::read_message(bytes, bytes_max).and_then(|value| match is_kept(&value) {
+        true if bytes.len() > BEGINNING_BYTES_MAX => {
+            Err(Unread::TooLarge { takes: bytes.len() as u64, max: BEGINNING_BYTES_MAX as u64 })
+        }
+        // Of many small values that would be far more than its bytes.
+        true => document::read_message(bytes, BEGINNING_BYTES_MAX),
+        false => Ok(value),
+    });
+    let value = value.map_err(|unread| {
         let is_too_large = matches!(unread, Unread::TooLarge { .. });
         // Who waits for an answer to what is too large is told.
         let id = is_too_large.then(|| number(bytes)).flatten();
@@ -65,7 +77,13 @@ fn form(value: &Value) -> Result<(), (&'static str, String)> {
     let is_free = |id: &Value| id.is_null() && fields.contains_key("error");
     if let Some(id) = fields.get("id").filter(|id| !is_free(id) && as_number(id).is_none()) {
         let shown: String = id.to_string().chars().take(40).collect();
-        return Err(("/id", format!("id: expected a text or a whole number of 64 bits with sign, found {shown}")));
+        let expected = format!("a text of at most {NUMBER_BYTES_MAX} bytes or a whole number of 64 bits with sign");
+        return Err(("/id", format!("id: expected {expected}, found {shown}")));
+    }
+    for at in ["/params/requestId", "/params/_meta/progressToken"] {
+        if value.pointer(at).is_some_and(|number| !is_short(number)) {
+            return Err((at, format!("expected a text of at most {NUMBER_BYTES_MAX} bytes")));
+        }
     }
     match fields.get("method") {
         Some(Value::String(_)) => Ok(()),
@@ -75,7 +93,12 @@ fn form(value: &Value) -> Result<(), (&'static str, String)> {
 }
 
 fn as_number(id: &Value) -> Option<RequestId> {
-    serde_json::from_value(id.clone()).ok()
+    is_short(id).then(|| serde_json::from_value(id.clone()).ok()).flatten()
+}
+
+/// Whether a number may be kept: a client decides how many of them are, and when they are forgotten.
+fn is_short(number: &Value) -> bool {
+    number.as_str().is_none_or(|text| text.len() <= NUMBER_BYTES_MAX)
 }
 
 /// What a message is answered by, as it stands there.
@@ -128,7 +151,7 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_answered_with_its_number_and_where_it_is_wrong() {
-        let big = "9".repeat(400);
+        let (big, long) = ("9".repeat(400), "x".repeat(NUMBER_BYTES_MAX + 1));
         let of = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#);
         for (text, code, id, at) in [
             ("", -32700, json!(null), None),
@@ -150,6 +173,15 @@ mod tests {
             (&of("-9223372036854775809"), -32600, json!(null), Some("/id")),
             (&of("99999999999999999999999"), -32600, json!(null), Some("/id")),
             (r#"{"jsonrpc":"2.0","id":1.5,"result":{}}"#, -32600, json!(null), Some("/id")),
+            (&of(&format!("\"{long}\"")), -32600, json!(null), Some("/id")),
+            (
+                &format!(
+                    r#"{{"jsonrpc":"2.0","id":5,"method":"x","params":{{"_meta":{{"progressToken":"{long}"}}}}}}"#
+                ),
+                -32600,
+                json!(5),
+                Some("/params/_meta/progressToken"),
+            ),
         ] {
             let refused = refusal(text);
             let (told, error) = (refused.get("id").cloned().unwrap_or_default(), &refused["error"]);
@@ -160,6 +192,12 @@ mod tests {
         for sound in ["1.0", "9223372036854775807", "-9223372036854775808", "\"9223372036854775808\"", "\"\""] {
             assert!(message(&of(sound)).is_ok(), "{sound}");
         }
+        assert!(message(&of(&format!("\"{}\"", &long[1..]))).is_ok());
+        // What was never begun under so long a number is not ended under it.
+        let cancel = |id: &str| {
+            format!(r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":"{id}"}}}}"#)
+        };
+        assert!(message(&cancel(&long[1..])).is_ok() && !message(&cancel(&long)).unwrap_err().is_awaited);
         // Nobody waits for an answer to what has no number.
         assert!(!message(r#"{"jsonrpc":"1.0","method":"notifications/nope"}"#).unwrap_err().is_awaited);
         // A failure of a client that did not know the number.
@@ -184,6 +222,29 @@ mod tests {
             assert_eq!(refused["error"]["code"], -32700, "{params}");
             assert!(message.contains("there twice at line 1 column"), "{params}: {message}");
         }
+    }
+
+    #[test]
+    fn a_message_that_begins_a_session_is_short() {
+        let begin = |method: &str, bytes: usize| {
+            let text = |name: &str| {
+                format!(
+                    r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"protocolVersion":"2025-11-25","capabilities":{{}},"clientInfo":{{"name":"{name}","version":"1"}}}}}}"#
+                )
+            };
+            text(&"x".repeat(bytes - text("").len()))
+        };
+        assert!(message(&begin("initialize", BEGINNING_BYTES_MAX)).is_ok());
+        assert!(message(&begin("x", BEGINNING_BYTES_MAX + 1)).is_ok());
+        for method in ["initialize", "\\u0069nitialize"] {
+            let text = begin(method, BEGINNING_BYTES_MAX + 1);
+            let refused = refusal(&text);
+            assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(7), &json!(-32700)), "{refused}");
+            assert!(message(&text).unwrap_err().is_too_large);
+        }
+        let small = vec![r#"{"a":1}"#; 7000].join(",");
+        let of = |method: &str| format!(r#"{{"jsonrpc":"2.0","id":7,"method":"{method}","params":{{"x":[{small}]}}}}"#);
+        assert!(message(&of("x")).is_ok() && message(&of("initialize")).unwrap_err().is_too_large);
     }
 
     /// Of 4 MiB of small values the program would make a hundred times as much.

@@ -117,12 +117,12 @@ impl Endpoint {
         Ok(Endpoint { service, sessions, begun: Arc::default(), room, desk, end, body_bytes_max })
     }
 
-    /// Answers a request on behalf of a caller, in a session of its own or in none. Its message has its room until the answer has ended.
+    /// Answers a request on behalf of a caller, in a session of its own or in none. Its message, and who watches, has its room until the answer has ended.
     pub(crate) async fn answer(
         &self,
         mut request: Request<Full<Bytes>>,
         bytes: &[u8],
-        (principal, place): (&Principal, Place),
+        (principal, places): (&Principal, (Place, Option<Place>)),
     ) -> Result<Response<BoxBody<Bytes, Infallible>>, Unanswered> {
         let mut asked = None;
         if request.method() == Method::POST {
@@ -155,7 +155,7 @@ impl Endpoint {
         let mut escaper = Escaper::default();
         Ok(response.map(|body| {
             body.map_frame(move |frame| {
-                let _ = &place;
+                let _ = &places;
                 frame.map_data(|data| Bytes::from(escaper.piece(&data)))
             })
             .boxed()
