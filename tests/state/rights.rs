@@ -118,8 +118,8 @@ fn owner_and_group_stay_with_what_is_replaced_or_moved() {
     }
 }
 
-/// A list that denies the group what it gives to somebody else, and one that leaves nothing of what is new to others. Python sets them, as
-/// no program of the system need be there that does.
+/// A list that denies the group what it gives to somebody else, and one that leaves nothing of what is new to others. They are set as the kernel
+/// reads them: no program that does it need be there.
 #[test]
 fn nobody_gets_what_a_list_denied() {
     // A version; then owner, one user, group, mask, others.

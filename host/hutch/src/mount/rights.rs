@@ -105,7 +105,7 @@ fn origin(seen: &MountObjects, is: &Entry) -> Option<String> {
     }
 }
 
-/// Those of what stands at a path, if something does.
+/// Those of the file or folder at a path, if there is one: a link has none, whatever it looks like.
 fn rights(mount: &Mount, path: &str) -> io::Result<Option<Rights>> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let Some(folder) = open_below(mount.dir(), above(path))? else { return Ok(None) };
@@ -113,6 +113,9 @@ fn rights(mount: &Mount, path: &str) -> io::Result<Option<Rights>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         metadata => metadata?,
     };
+    if !metadata.is_file() && !metadata.is_dir() {
+        return Ok(None);
+    }
     let (mut mode, user, group) = (metadata.mode() & 0o777, metadata.uid(), metadata.gid());
     let open = match metadata.is_dir() {
         true => open_below(&folder, name).ok().flatten().and_then(|inner| Some(inner.open(".").ok()?.into_std())),

@@ -979,6 +979,18 @@ fn what_may_be_started_stays_under_its_name() {
     assert_eq!(granted.files(), expected(&[("a", "1")]));
 }
 
+/// A link looks as if everybody might do everything with it.
+#[test]
+fn a_file_in_the_place_of_a_link_is_as_any_new_one() {
+    let granted = Granted::new(&[("a", "1"), ("link", "->a"), ("made", "by the system")]);
+    let mount = granted.mount();
+    let after: Files<'_> = &[("a", "1"), ("link", "new"), ("made", "by the system")];
+    carry(&mount, &ran(&mount, after), Hands::default()).unwrap().finish();
+    let mode = |name: &str| std::fs::symlink_metadata(granted.at(name)).unwrap().permissions().mode();
+    assert_eq!(format!("{:o}", mode("link")), format!("{:o}", mode("made")));
+    assert_eq!(granted.files(), expected(after));
+}
+
 #[test]
 fn a_rewritten_file_keeps_its_nine_bits_and_no_more() {
     let granted = Granted::new(&[("setuid", "1"), ("private", "1")]);
