@@ -41,7 +41,8 @@ fn by_default_every_form_of_the_readme_is_refused() {
         let ran = machine.run(["validate", &package, "args", &argument]);
         let fault = ran.fault("ARGUMENT_REFUSED", 2);
         assert_eq!(fault.details["rule"], rule, "{argument}");
-        assert!(!["hunter2", "x1x1x1", "X1X1X1"].iter().any(|it| ran.stderr.contains(it)), "it is repeated: {ran:?}");
+        let secrets = ["hunter2", "x1x1x1", "X1X1X1", "a1a1a1"];
+        assert!(!secrets.iter().any(|it| ran.stderr.contains(it)), "it is repeated: {ran:?}");
     }
     machine.run(["run", &package, "args", "$(id)"]).fault("ARGUMENT_REFUSED", 2);
     machine.run(["run", &package, "login", "--password", "hunter2"]).fault("ARGUMENT_REFUSED", 2);

@@ -447,10 +447,12 @@ fn the_table_of_refused_arguments() {
             "G2",
             format!(
                 "a value behind a name that is one of these or ends in one behind `_`, `-` or with a capital: {}; or that ends in {} in any way; \
-                 but for {}. As `NAME=…`, at any `=`; `--NAME …`; `\"NAME\": \"…\"`; `NAME: …`, where that is no word",
+                 but for {}. No such value is a number of up to three digits, nor a path behind `{}`. \
+                 As `NAME=…`, at any `=`; `--NAME …`; `\"NAME\": \"…\"`; `NAME: …`, where that is no word",
                 quoted(&forms::SECRET_NAMES),
                 quoted(&forms::SECRET_NAME_ENDINGS),
-                quoted(&forms::PLACE_NAMES)
+                quoted(&forms::PLACE_NAMES),
+                forms::PWD
             ),
         ),
         (

@@ -11,7 +11,7 @@ use crate::manifest::Guard;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use credentials::{is_secret_name, says_nothing};
+use credentials::is_secret_name;
 pub(crate) use credentials::{is_secret_value, names_secret, without};
 
 /// A rule of the 98 that arguments are held to.
@@ -88,10 +88,10 @@ pub fn check(
             .checked_sub(1)
             .and_then(|before| arguments.get(before))
             .and_then(|flag| flag.strip_prefix("--"))
-            .is_some_and(|flag| is_secret_name(flag) && !switches.contains(flag));
+            .is_some_and(|flag| is_secret_name(flag) && !switches.contains(flag) && is_secret_value(flag, argument));
         // A word such as `-v` or `--verbose` is the next flag.
         let is_flag = argument.starts_with("--") || (argument.starts_with('-') && argument.chars().count() < 3);
-        if named && !is_flag && !says_nothing(argument) {
+        if named && !is_flag {
             return refuse(Rule::Secrets, "gives a secret by its name");
         }
         let strict = policy == Guard::Strict;

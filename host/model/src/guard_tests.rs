@@ -136,6 +136,9 @@ fn a_secret_is_known_by_the_flag_before_it() {
     assert_eq!(judged(&["--password", "--other"], None), None);
     assert_eq!(judged(&["--password", "-v"], None), None);
     assert_eq!(judged(&["--ask-password", "bob"], None), None);
+    assert_eq!(judged(&["--token", "12"], None), None, "a number");
+    assert_eq!(judged(&["--pwd", "hunter2"], None), Some((1, "G2")));
+    assert_eq!(judged(&["--pwd", "/home/me2"], None), None, "a folder");
     assert_eq!(judged(&["password", "hunter2"], None), None, "two bare words");
 }
 

@@ -66,10 +66,10 @@ impl Cleaning {
                 *fields = std::mem::take(fields)
                     .into_iter()
                     .map(|(name, mut value)| {
-                        if self.personal && is_key_of_secret(&name, &literal(&name)) && is_secret(&value) {
+                        self.walk(&mut value);
+                        if self.personal && is_key_of_secret(&name, &literal(&name)) && is_secret(&name, &value) {
                             value = Value::from(REDACTED);
                         }
-                        self.walk(&mut value);
                         (names.distinct(self.literal(&name, READINGS_MAX)).into_owned(), value)
                     })
                     .collect();
@@ -150,37 +150,38 @@ impl Cleaning {
         let json = if self.hidden { json.replace("\r\n", "\n") } else { json.to_owned() };
         let mut clean = String::with_capacity(json.len());
         let mut rest = &*json;
-        // The names of the fields of each object around, and `None` for a list; and whether a secret's name is behind us.
-        let (mut around, mut is_named) = (Vec::new(), false);
+        // The names of the fields of each object around, and `None` for a list; and a secret's name, if one is right behind us.
+        let (mut around, mut named) = (Vec::new(), None::<String>);
         while let Some((before, after)) = rest.split_once('"') {
             let (written, after) = after.split_at(literal_end(after));
             let after = after.strip_prefix('"').unwrap_or(after);
             let text = resolve(written, |letter| letter);
-            self.numbers(before, is_named, &mut clean);
+            self.numbers(before, named.is_some(), &mut clean);
             let is_value = before.trim_matches([':', ' ', '\t', '\n', '\r']).is_empty();
-            let is_secret = is_named && is_value;
+            let secret = named.take().filter(|_| is_value);
             Names::follow(&mut around, before);
             let is_name = after.trim_start().starts_with(':');
-            is_named = is_name
+            let is_named = is_name
                 && self.personal
                 && (is_key_of_secret(&text, written) || is_key_of_secret(&text, &literal(&text)));
-            let mut shown = match is_secret && is_secret_value(&text) {
-                true => Cow::Borrowed(REDACTED),
-                false => self.literal(&text, left),
-            };
+            named = is_named.then(|| text.to_string());
+            let mut shown = self.literal(&text, left);
+            if secret.as_ref().is_some_and(|name| is_secret_value(name, &shown)) {
+                shown = Cow::Borrowed(REDACTED);
+            }
             if let (true, Some(Some(names))) = (is_name, around.last_mut()) {
                 shown = Cow::Owned(names.distinct(shown).into_owned());
             }
             // Behind such a name, and where escapes show what is not there, nobody is to wonder what stands there.
             let is_rewritten =
-                is_secret || (self.personal && written.contains('\\') && !credentials(written).is_empty());
+                secret.is_some() || (self.personal && written.contains('\\') && !credentials(written).is_empty());
             match shown == text && !is_rewritten {
                 true => clean.extend(["\"", written, "\""]),
                 false => clean.push_str(&literal(&shown)),
             }
             rest = after;
         }
-        self.numbers(rest, is_named, &mut clean);
+        self.numbers(rest, named.is_some(), &mut clean);
         // Only what goes from one literal into the next could be left.
         if self.personal && !credentials(&clean).is_empty() { literal(REDACTED) } else { clean }
     }
@@ -223,9 +224,9 @@ fn is_key_of_secret(name: &str, written: &str) -> bool {
     names_secret(name) || names_secret(written)
 }
 
-fn is_secret(value: &Value) -> bool {
+fn is_secret(name: &str, value: &Value) -> bool {
     match value {
-        Value::String(text) => is_secret_value(text),
+        Value::String(text) => is_secret_value(name, text),
         Value::Number(_) => true,
         value => digits(value).is_some(),
     }
@@ -521,6 +522,8 @@ mod tests {
                 r#"{"password": 4711, "api_key":"x", "secret":null, "token":{"a":"x","n":1}}"#,
                 r#"{"password": "[redacted]", "api_key":"[redacted]", "secret":null, "token":{"a":"x","n":1}}"#,
             ),
+            // A folder as it is written, and none as it is cleaned.
+            (r#"{"pwd": "\\u0074oken=x", "cwd": "/x"}"#, r#"{"pwd": "[redacted]", "cwd": "/x"}"#),
             ("[4111111111111111]", r#"["[redacted]"]"#),
             // A document in a document in a document.
             (r#"["[\"[\\\"bob\\\\u0040example.org\\\"]\"]"]"#, r#"["[\"[\\\"[redacted]\\\"]\"]"]"#),

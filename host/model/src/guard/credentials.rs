@@ -145,7 +145,8 @@ fn assigned(text: &str, found: &mut Vec<Credential>) {
         let unquoted = spaced.trim_end_matches(is_quote).trim_end_matches('\\');
         let is_quoted = unquoted.len() < spaced.len();
         let name = unquoted.len() - name_at_end(unquoted).len();
-        if !is_secret_name(of(text, name..unquoted.len())) {
+        let name = of(text, name..unquoted.len());
+        if !is_secret_name(name) {
             continue;
         }
         let begin = end_of(text, at + 1, |c| matches!(c, ' ' | '\t'));
@@ -155,14 +156,15 @@ fn assigned(text: &str, found: &mut Vec<Credential>) {
         // What is no value is known by its beginning. Its end is not looked for: behind it may stand the next one, without end.
         let start = quote.map_or(begin, |(start, _)| start);
         let whole = text.get(start..).unwrap_or_default().trim_start_matches(is_around);
-        if whole.starts_with('=') || whole.strip_prefix(REDACTED).is_some_and(ends_line) {
+        let behind = whole.strip_prefix(REDACTED).or_else(|| behind_count(whole));
+        if whole.starts_with('=') || behind.is_some_and(ends_line) || is_folder(name, whole) {
             continue;
         }
         let is_apart = begin > at + 1 || spaced.len() < before.len();
         // In prose a colon stands behind any word; an equals sign with spaces around it may.
         let may_be_prose = !is_quoted && (is_apart || sign == ":");
         // Without a space, an image and its tag: `api-token:1.2.0-rc1`.
-        if sign == ":" && !is_quoted && !is_apart && !is_password(of(text, name..unquoted.len())) {
+        if sign == ":" && !is_quoted && !is_apart && !is_password(name) {
             continue;
         }
         let value = match quote {
@@ -218,8 +220,9 @@ fn behind_flags(text: &str, found: &mut Vec<Credential>) {
             continue;
         }
         judged = end_of(text, at, is_name);
+        let name = of(text, at..judged);
         let value = end_of(text, judged, |c| matches!(c, ' ' | '\t'));
-        if value == judged || !is_secret_name(of(text, at..judged)) {
+        if value == judged || !is_secret_name(name) {
             continue;
         }
         let value = end_of(text, value, is_quote);
@@ -227,7 +230,7 @@ fn behind_flags(text: &str, found: &mut Vec<Credential>) {
             continue;
         }
         let value = bare(text, value..end_of(text, value, |c| !is_space(c) && !is_quote(c)));
-        if looks_made(of(text, value.clone())) && !says_nothing(of(text, value.clone())) {
+        if looks_made(of(text, value.clone())) && is_secret_value(name, of(text, value.clone())) {
             found.push(Credential { range: value, what: NAMED });
         }
     }
@@ -314,14 +317,16 @@ fn tokens(text: &str, token: &forms::Token, found: &mut Vec<Credential>) {
         }
         judged = end_of(text, begin, |c| token.rest.holds(c));
         if token.rest.is_token(of(text, begin..judged)) {
-            // The name of a header is none of it, and more letters are in it (RFC 6750).
+            // A name is none of it, and in a header more letters are (RFC 6750).
             let is_header = prefix.ends_with(' ');
             let more = |c: char| c == '.' || (is_header && matches!(c, '+' | '/' | '=' | '~')) || token.rest.holds(c);
             if matches!(token.rest, Rest::Dotted(_)) {
                 judged = end_of(text, judged, more);
+            } else if matches!(token.rest, Rest::Slashed(_)) {
+                judged = end_of(text, judged, |c| c == '=');
             }
             let whole = of(text, begin..judged).trim_end_matches('.').len();
-            let start = if is_header { begin } else { at };
+            let start = if is_header || prefix.ends_with('=') { begin } else { at };
             found.push(Credential { range: start..begin + whole, what: token.what });
         }
     }
@@ -330,12 +335,18 @@ fn tokens(text: &str, token: &forms::Token, found: &mut Vec<Credential>) {
 impl Rest {
     fn least(self) -> usize {
         match self {
-            Rest::Mixed(least) | Rest::Dotted(least) | Rest::Plain(least) | Rest::Capitals(least, _) => least,
+            Rest::Mixed(least) | Rest::Dotted(least) | Rest::Plain(least) => least,
+            Rest::Hex(least) | Rest::Slashed(least) | Rest::Capitals(least, _) => least,
         }
     }
 
     fn holds(self, c: char) -> bool {
-        c.is_ascii_alphanumeric() || (matches!(self, Rest::Mixed(_) | Rest::Dotted(_)) && matches!(c, '-' | '_'))
+        let signs: &[char] = match self {
+            Rest::Mixed(_) | Rest::Dotted(_) => &['-', '_'],
+            Rest::Slashed(_) => &['+', '/'],
+            Rest::Plain(_) | Rest::Hex(_) | Rest::Capitals(..) => &[],
+        };
+        c.is_ascii_alphanumeric() || signs.contains(&c)
     }
 
     fn is_token(self, text: &str) -> bool {
@@ -346,7 +357,8 @@ impl Rest {
                     && text.bytes().all(is_capital)
                     && text.bytes().any(|byte| byte.is_ascii_digit())
             }
-            _ => text.len() >= self.least() && text.split(['-', '_']).any(is_random),
+            Rest::Hex(count) => text.len() == count && text.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            _ => text.len() >= self.least() && text.split(['-', '_', '+', '/']).any(is_random),
         }
     }
 }
@@ -375,20 +387,43 @@ fn looks_made(value: &str) -> bool {
     value.len() >= 6 && has_sign && value.iter().any(|c| c.is_alphabetic())
 }
 
-/// Whether what stands behind the name of a secret may be one.
-pub(crate) fn is_secret_value(value: &str) -> bool {
-    !says_nothing(value)
+/// Whether what stands behind this name of a secret may be one.
+pub(crate) fn is_secret_value(name: &str, value: &str) -> bool {
+    !says_nothing(value) && !is_folder(name, value)
+}
+
+/// Whether what begins so, behind this name of a secret, is the path of a folder. In JSON a backslash may stand for what is there.
+fn is_folder(name: &str, value: &str) -> bool {
+    let is_pwd = || name_of(name).to_ascii_lowercase().ends_with(forms::PWD);
+    let drive = |value: &str| {
+        let value = value.strip_prefix(|c: char| c.is_ascii_alphabetic()).and_then(|value| value.strip_prefix(':'));
+        value.is_some_and(|path| path.starts_with(['/', '\\']))
+    };
+    (value.starts_with(['/', '\\', '~', '.', '$']) || drive(value)) && is_pwd()
 }
 
 /// Whether a text that stands before a colon ends with the name of a secret.
 pub(crate) fn names_secret(text: &str) -> bool {
-    is_secret_name(name_at_end(text.trim_end_matches(|c| is_quote(c) || c == '\\')))
+    is_secret_name(name_of(text))
 }
 
-/// Whether a value only says whether, or stands where a secret was.
-pub(super) fn says_nothing(value: &str) -> bool {
+/// The name that a text ends with, whatever is closed behind it.
+fn name_of(text: &str) -> &str {
+    name_at_end(text.trim_end_matches(|c| is_quote(c) || c == '\\'))
+}
+
+/// Whether a value only says whether or how many, or stands where a secret was.
+fn says_nothing(value: &str) -> bool {
     let words = ["true", "false", "yes", "no", "on", "off", "null", "none", REDACTED];
-    value.is_empty() || words.iter().any(|word| value.eq_ignore_ascii_case(word))
+    value.is_empty()
+        || behind_count(value).is_some_and(str::is_empty)
+        || words.iter().any(|word| value.eq_ignore_ascii_case(word))
+}
+
+/// What stands behind a number that is too short for a secret, as in `Buy token=1 bus ticket`.
+fn behind_count(text: &str) -> Option<&str> {
+    let behind = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    (1..=3).contains(&(text.len() - behind.len())).then_some(behind)
 }
 
 /// The name that a text ends with.

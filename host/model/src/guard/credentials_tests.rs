@@ -55,6 +55,33 @@ const FOUND: &[(&str, &str)] = &[
     ("-----BEGIN PGP PRIVATE KEY BLOCK-----\nlQ", "[redacted]"),
     ("ghp_0123456789\u{200b}abcdefghijABCDEF", "[redacted]"),
     ("pass\u{200b}word=hunter", "pass\u{200b}word=[redacted]"),
+    ("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", "[redacted]"),
+    ("key xai-ab12cd34ef56gh78ij90kl12mn34op56qr78st90uv12wx34yz56AB12CD34EF56GH78IJ90KL12MN34.", "key [redacted]."),
+    ("dapi0123456789abcdef0123456789abcdef-2", "[redacted]-2"),
+    ("shpat_0123456789abcdef0123456789abcdef shpca_0123456789abcdef0123456789abcdef", "[redacted] [redacted]"),
+    ("shppa_0123456789abcdef0123456789abcdef,shpss_0123456789ABCDEF0123456789ABCDEF", "[redacted],[redacted]"),
+    ("dckr_pat_ab12cd34-ef56_gh78ij90kl12m", "[redacted]"),
+    ("r8_ab12cd34ef56gh78ij90kl12mn34op56qr78s", "[redacted]"),
+    ("lin_api_ab12cd34ef56gh78ij90kl12mn34op56qr78st90", "[redacted]"),
+    ("ntn_12345678901ab12cd34ef56gh78ij90kl12mn34op56qr7", "[redacted]"),
+    ("figd_ab12cd34_ef56gh78-ij90kl12mn34op56qr78st90", "[redacted]"),
+    ("see https://hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX.", "see https://[redacted]."),
+    (
+        "AccountKey=ab12cd34ef56gh78ij90kl12mn34op56qr78st90+uv12wx34yz56AB12CD34/EF56GH78IJ90KL12MN34ab12==;End=x",
+        "AccountKey=[redacted];End=x",
+    ),
+    ("SECRET_KEY_BASE=x", "SECRET_KEY_BASE=[redacted]"),
+    ("PGPASSWORD=x PGPASS=y", "PGPASSWORD=[redacted] PGPASS=[redacted]"),
+    ("pwd=hunter2", "pwd=[redacted]"),
+    ("Server=db;Uid=sa;Pwd=hunter2", "Server=db;Uid=sa;Pwd=[redacted]"),
+    ("MYSQL_PWD='two words' x", "MYSQL_PWD='[redacted]' x"),
+    ("use --pwd hunter2 there", "use --pwd [redacted] there"),
+    (r#"{"pwd":"hunter2","cwd":"/x"}"#, r#"{"pwd":"[redacted]","cwd":"/x"}"#),
+    ("passcode=1234", "passcode=[redacted]"),
+    ("door-passcode: hunter2", "door-passcode: [redacted]"),
+    ("passphrase=x", "passphrase=[redacted]"),
+    ("token=1234", "token=[redacted]"),
+    ("password=/x1", "password=[redacted]"),
 ];
 
 /// What only looks alike.
@@ -95,6 +122,51 @@ const HARMLESS: &[&str] = &[
     "task-1234567890abcdef",
     "ghcr.io/team/api-token:1.2.0-rc1",
     "Password: \"open sesame\" and other stories",
+    "Buy token=1 bus ticket",
+    "token=12, secret=3 and password=123",
+    "--token 7 of 9",
+    r#"{"token":"12","log":"token=5\nnext"}"#,
+    "the api_key=404 joke",
+    "pwd=/home/me",
+    "PWD=/home/me/2026-report",
+    "pwd=~/x1y2z3",
+    "pwd=$HOME/src1",
+    "pwd=./build-2",
+    r"pwd=C:\Users\me2",
+    "pwd: /home/me2",
+    "--pwd /home/me2",
+    r#"{"pwd":"/home/me1"}"#,
+    "OLDPWD=/home/me",
+    "PGPASSFILE=/home/me/x",
+    "the passcode: ask Ann",
+    "Passcode: how to choose one",
+    "passcodes=2000",
+    "the passphrase: four random words",
+    "secret_key_base_length=6400",
+    "xai-lab",
+    "xai-explainability-methods-for-everyone-survey-of-the-year-2026",
+    "gsk_notes",
+    "gsk_annual_report_2026_and_the_year_before_that_one",
+    "shpat_x",
+    "shpat_0123456789abcdef",
+    "shpss_settings_for_the_winter_sale_2026",
+    "r8_c",
+    "r8_release_notes_20260101_of_all_versions_since",
+    "lin_api_reference",
+    "lin_api_migration_guide_for_everyone_2026",
+    "ntn_2026",
+    "ntn_nations_of_the_north_in_the_years_1900_to_2000",
+    "figd_export",
+    "figd_design-tokens-of-the-new-website-2026",
+    "dckr_pat_",
+    "dckr_pat_rotation_how_to_2026_edition",
+    "dapi-docs",
+    "dapi0123456789abcdef0123456789abcdefg",
+    "dapi0123456789abcdef0123456789abcdef0",
+    "https://hooks.slack.com/services/T0/B0/x",
+    "https://hooks.slack.com/services/how-to-set-up-your-first-incoming-webhook",
+    "AccountKey=main",
+    "AccountKey=<base64>",
 ];
 
 #[test]
@@ -154,9 +226,13 @@ fn a_long_text_takes_no_longer_than_its_length() {
         assert!(found.windows(2).all(|two| two[0].range.end <= two[1].range.start), "{part}");
     }
     // Looked through to its end from each of its names, such a text would take hours.
-    for (part, count) in
-        [("token==", 0), ("token=\u{200b}=", 0), (r"API_TOKEN=[redacted]\n", 0), ("SG.x1x1x1x1x1x1x1x1.", 1)]
-    {
+    for (part, count) in [
+        ("token==", 0),
+        ("token=\u{200b}=", 0),
+        (r"API_TOKEN=[redacted]\n", 0),
+        ("SG.x1x1x1x1x1x1x1x1.", 1),
+        ("pwd=/", 0),
+    ] {
         let long = part.repeat((1 << 22) / part.len());
         assert_eq!(credentials(&long).len(), count, "{part}");
         let behind = credentials(&format!("{long} DB_PASSWORD=hunter2"));
@@ -213,8 +289,14 @@ fn pieces() -> impl Strategy<Value = String> {
         "dXNlcjpwYXNz",
         "-----BEGIN PRIVATE KEY-----",
         "oken",
+        "pwd",
+        "/home/me",
+        "12",
+        "dapi",
+        "0123456789abcdef",
     ]);
-    let fixed: Vec<String> = fixed.map(str::to_owned).collect();
+    let kinds = TOKENS.iter().flat_map(|token| [token.prefix.to_owned(), token.example()]);
+    let fixed: Vec<String> = fixed.map(str::to_owned).chain(kinds).collect();
     prop::collection::vec(prop_oneof![4 => prop::sample::select(fixed), 1 => ".{0,6}"], 0..12)
         .prop_map(|parts| parts.concat())
 }
@@ -224,6 +306,7 @@ fn documents() -> impl Strategy<Value = Value> {
     let names = prop::sample::select(vec![
         "password",
         "token",
+        "pwd",
         "my apiKey",
         "a",
         "x@a.org",

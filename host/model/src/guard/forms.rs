@@ -20,6 +20,10 @@ pub enum Rest {
     Dotted(usize),
     /// Letters and digits.
     Plain(usize),
+    /// Hexadecimal digits, so many and no more.
+    Hex(usize),
+    /// Letters, digits, `+` and `/`, and behind them any `=`.
+    Slashed(usize),
     /// Capitals with digits among them, and how many there are at most.
     Capitals(usize, usize),
 }
@@ -28,7 +32,8 @@ impl Token {
     /// One that nobody has.
     pub fn example(&self) -> String {
         let rest = match self.rest {
-            Rest::Mixed(least) | Rest::Dotted(least) | Rest::Plain(least) => "x1".repeat(least),
+            Rest::Mixed(least) | Rest::Dotted(least) | Rest::Plain(least) | Rest::Slashed(least) => "x1".repeat(least),
+            Rest::Hex(count) => "a1".repeat(count / 2),
             Rest::Capitals(least, _) => "X1".repeat(least.div_ceil(2)),
         };
         format!("{}{rest}", self.prefix)
@@ -36,7 +41,7 @@ impl Token {
 }
 
 /// Well-known credentials.
-pub const TOKENS: [Token; 34] = [
+pub const TOKENS: [Token; 48] = [
     Token { prefix: "sk-", rest: Rest::Mixed(16), what: "looks like an API key" },
     Token { prefix: "sk_live_", rest: Rest::Plain(16), what: "looks like an API key" },
     Token { prefix: "sk_test_", rest: Rest::Plain(16), what: "looks like an API key" },
@@ -48,6 +53,18 @@ pub const TOKENS: [Token; 34] = [
     Token { prefix: "AIza", rest: Rest::Mixed(30), what: "looks like an API key" },
     Token { prefix: "SG.", rest: Rest::Dotted(16), what: "looks like an API key" },
     Token { prefix: "dop_v1_", rest: Rest::Plain(16), what: "looks like an API key" },
+    Token { prefix: "gsk_", rest: Rest::Plain(40), what: "looks like an API key" },
+    Token { prefix: "xai-", rest: Rest::Mixed(48), what: "looks like an API key" },
+    Token { prefix: "r8_", rest: Rest::Plain(37), what: "looks like an API key" },
+    Token { prefix: "lin_api_", rest: Rest::Plain(32), what: "looks like an API key" },
+    Token { prefix: "ntn_", rest: Rest::Plain(40), what: "looks like a Notion token" },
+    Token { prefix: "figd_", rest: Rest::Mixed(32), what: "looks like a Figma token" },
+    Token { prefix: "dckr_pat_", rest: Rest::Mixed(20), what: "looks like a Docker token" },
+    Token { prefix: "dapi", rest: Rest::Hex(32), what: "looks like a Databricks token" },
+    Token { prefix: "shpat_", rest: Rest::Hex(32), what: "looks like a Shopify token" },
+    Token { prefix: "shpca_", rest: Rest::Hex(32), what: "looks like a Shopify token" },
+    Token { prefix: "shppa_", rest: Rest::Hex(32), what: "looks like a Shopify token" },
+    Token { prefix: "shpss_", rest: Rest::Hex(32), what: "looks like a Shopify token" },
     Token { prefix: "ghp_", rest: Rest::Plain(16), what: "looks like a GitHub token" },
     Token { prefix: "gho_", rest: Rest::Plain(16), what: "looks like a GitHub token" },
     Token { prefix: "ghu_", rest: Rest::Plain(16), what: "looks like a GitHub token" },
@@ -64,6 +81,8 @@ pub const TOKENS: [Token; 34] = [
     Token { prefix: "xoxr-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
     Token { prefix: "xoxs-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
     Token { prefix: "xapp-", rest: Rest::Mixed(10), what: "looks like a Slack token" },
+    Token { prefix: "hooks.slack.com/services/", rest: Rest::Slashed(40), what: "looks like an address of Slack" },
+    Token { prefix: "AccountKey=", rest: Rest::Slashed(86), what: "looks like a key of Azure" },
     Token { prefix: "ya29.", rest: Rest::Dotted(16), what: "looks like a Google token" },
     Token { prefix: "AKIA", rest: Rest::Capitals(16, 16), what: "looks like an AWS access key" },
     Token { prefix: "ASIA", rest: Rest::Capitals(16, 16), what: "looks like an AWS access key" },
@@ -74,10 +93,24 @@ pub const TOKENS: [Token; 34] = [
 ];
 
 /// Names whose value is a secret, alone or at the end of a name: behind `_` or `-`, or with a capital.
-pub const SECRET_NAMES: [&str; 7] = ["token", "secret", "secret_key", "api_key", "apikey", "access_key", "private_key"];
+pub const SECRET_NAMES: [&str; 10] = [
+    "token",
+    "secret",
+    "secret_key",
+    "secret_key_base",
+    "api_key",
+    "apikey",
+    "access_key",
+    "private_key",
+    "pgpass",
+    PWD,
+];
+
+/// The one of them that names a folder too, which is no secret.
+pub const PWD: &str = "pwd";
 
 /// Endings of names whose value is a secret, whatever stands before them.
-pub const SECRET_NAME_ENDINGS: [&str; 3] = ["password", "passwd", "passphrase"];
+pub const SECRET_NAME_ENDINGS: [&str; 4] = ["password", "passwd", "passphrase", "passcode"];
 
 /// Names, or endings of names in the same way, of what is called a token and only says where to go on.
 pub const PLACE_NAMES: [&str; 4] = ["page_token", "next_token", "continuation_token", "sync_token"];
