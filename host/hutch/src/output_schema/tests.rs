@@ -283,40 +283,42 @@ fn no_schema_is_held_against_a_value_for_nothing() {
     let bare = json!({"visited": true});
     let choice = |name: &str| json!({"items": {name: vec![bare.clone(); 50]}, "$defs": {}});
     let mut drawn = vec![
-        (choice("allOf"), json!(vec![1; 100])),
-        (json!({"additionalProperties": choice("allOf")["items"]}), json!({"a": 1, "b": 2})),
-        (json!({"propertyNames": choice("allOf")["items"]}), json!({"a": 1, "b": 2})),
-        (json!({"properties": {"a": choice("allOf")["items"]}}), json!({"a": 1})),
+        (choice("allOf"), vec![json!(vec![1; 100])]),
+        (json!({"additionalProperties": choice("allOf")["items"]}), vec![json!({"a": 1, "b": 2})]),
+        (json!({"propertyNames": choice("allOf")["items"]}), vec![json!({"a": 1, "b": 2})]),
+        (json!({"properties": {"a": choice("allOf")["items"]}}), vec![json!({"a": 1})]),
     ];
     let mut seeded = Seeded { state: 3, alike: 40 };
-    for _ in 0..4000 {
+    for _ in 0..1200 {
         let mut schema = seeded.schema(3);
         schema["$defs"] = json!({"x": seeded.schema(1), "y": seeded.schema(0)});
-        drawn.extend((0..4).map(|_| (schema.clone(), seeded.value(4))));
+        drawn.push((schema.clone(), (0..4).map(|_| seeded.value(4)).collect()));
         for name in ["items", "contains", "additionalProperties", "propertyNames"] {
             let held = ["allOf", "oneOf", "anyOf"][seeded.below(3) as usize];
             let below = json!({name: {held: seeded.schemas(1)}, "$defs": schema["$defs"]});
-            drawn.push((below, seeded.value(4)));
+            drawn.push((below, vec![seeded.value(4)]));
         }
     }
     let (mut judged, mut most, mut broken) = (0, 0, 0);
-    for (schema, answer) in drawn {
+    for (schema, answers) in drawn {
         let mut parts = Parts::default();
         let whole = Place { depth: 0, weight: 1, is_names: false, adds_up: true };
         let Ok(held) = parts.count(&schema, &schema, whole) else { continue };
         let counting = options().with_keyword("visited", |_, _, _| Ok(Box::new(Visited)));
         let Ok(validator) = counting.build(&schema) else { continue };
-        let held_to = |costs: Costs| {
-            VISITS.set(0);
-            let (_, steps) = counted::within(STEPS_MAX, costs, || validator.is_valid(Counted(&answer))).unwrap();
-            (VISITS.get(), steps + held)
-        };
-        let (visits, steps) = held_to(parts.costs);
-        assert!(visits <= steps, "{visits} for {steps}: {schema} {answer}");
-        let (_, fewer) = held_to(Costs { beside: 0, ..parts.costs });
-        (judged, most, broken) = (judged + 1, most.max(visits), broken + u32::from(visits > fewer));
+        for answer in answers {
+            let held_to = |costs: Costs| {
+                VISITS.set(0);
+                let (_, steps) = counted::within(STEPS_MAX, costs, || validator.is_valid(Counted(&answer))).unwrap();
+                (VISITS.get(), steps + held)
+            };
+            let (visits, steps) = held_to(parts.costs);
+            assert!(visits <= steps, "{visits} for {steps}: {schema} {answer}");
+            let (_, fewer) = held_to(Costs { beside: 0, ..parts.costs });
+            (judged, most, broken) = (judged + 1, most.max(visits), broken + u32::from(visits > fewer));
+        }
     }
-    assert!(judged > 8000 && most > 4000 && broken > 100, "{judged} {most} {broken}");
+    assert!(judged > 2400 && most > 4000 && broken > 30, "{judged} {most} {broken}");
 }
 
 /// What is held against one of its values alone is not charged for all of them.
