@@ -8,8 +8,8 @@ use std::path::Path;
 /// Higher than any picture: what is higher goes through a pager.
 pub(crate) const ROWS: u16 = 100;
 
-/// The same on every machine and on every day: no digits of instants and digests, of the same length; nor that something took long, which
-/// stood there for a while on a busy machine.
+/// The same on every machine and on every day: no digits of instants and digests, of the same length; nor how many minutes ago something was,
+/// nor that it took long, which stood there for a while on a busy machine.
 pub(crate) fn still(seen: &str) -> String {
     let seen: String = seen.split_inclusive('\n').filter_map(|line| line.rsplit('\r').next()).collect();
     let mut shown = String::new();
@@ -35,7 +35,7 @@ pub(crate) fn still(seen: &str) -> String {
         }
         rest = after;
     }
-    shown
+    (2..10).fold(shown, |shown, minutes| shown.replace(&format!("{minutes} min ago"), "1 min ago"))
 }
 
 pub(crate) fn copy(from: &Path, to: &Path) {

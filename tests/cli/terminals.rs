@@ -186,7 +186,7 @@ fn words_of_ours_have_a_colour_and_no_others() {
             &["meta", "--human", &todo][..],
             &["add             \u{1b}[33mwrite\u{1b}[0m   ", "\u{1b}[31mdelete\u{1b}[0m  Takes"][..],
         ),
-        (&["ledger", "list", "--human", &todo], &["\u{1b}[31mFUEL_LIMIT\u{1b}[0m", "\u{1b}[2m20"]),
+        (&["ledger", "list", "--human", &todo], &["\u{1b}[31mFUEL_LIMIT\u{1b}[0m", " min ago\u{1b}[0m"]),
         (&["doctor", "--human"], &["\u{1b}[32mok\u{1b}[0m      "]),
         (&["run", "--human", &todo, "get", "td_9999"], &["\u{1b}[31merror:\u{1b}[0m the guest ended"]),
         (&plan, &["\u{1b}[31m  -two\u{1b}[0m\n", "\u{1b}[32m  +\u{fffd}[32mthree\u{1b}[0m\n"]),

@@ -111,7 +111,7 @@ impl Output {
     /// Prints a text for people, wherever it goes: what is piped ends on a terminal too.
     pub(crate) fn told(&self, told: impl Into<Told>) -> Result<(), Fault> {
         let told = told.into().cleaned(self.shaping.cleaning);
-        let screen = Screen::of(&Term::stdout());
+        let screen = Screen::of(&Term::stdout(), surroundings::now());
         let text = told.shown(screen);
         if self.paged.get() && screen.height.is_some_and(|height| height <= text.lines().count()) {
             progress::make_room();
@@ -193,7 +193,7 @@ impl Output {
         match self.format.get() {
             Format::Human => {
                 report.details.values_mut().for_each(document::spell);
-                let screen = Screen::of(&Term::stderr());
+                let screen = Screen::of(&Term::stderr(), surroundings::now());
                 let seen = fault.seen().map(|seen| seen.clone().cleaned(self.shaping.cleaning).shown(screen));
                 let seen = seen.filter(|seen| !seen.is_empty());
                 let text = for_people(&report, seen.as_deref());

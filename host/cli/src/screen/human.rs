@@ -6,7 +6,7 @@ use crate::screen::told::Told;
 use crate::screen::tone::Tone;
 use hutch_model::instant::Instant;
 use hutch_model::terminal::one_line;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// How many digits of an entry's hash people are shown.
 const HASH_DIGITS: usize = 12;
@@ -138,13 +138,13 @@ impl Lines {
 }
 
 fn describe(value: &Value, indent: &str, lines: &mut Lines) -> Option<()> {
-    let Value::Object(known) = value else {
+    let Some(known) = value.as_object().filter(|known| known.is_empty() || has_values(known)) else {
         return lines.push(format!("{indent}{}", indented(&text(Some(value)), indent)));
     };
-    for (name, value) in known {
+    for (name, value) in known.iter().filter(|(_, value)| !value.is_null()) {
         let name = one_line(&name.replace('_', " "));
         match value {
-            Value::Object(inner) if !inner.is_empty() => {
+            Value::Object(inner) if has_values(inner) => {
                 lines.push(format!("{indent}{name}:"))?;
                 describe(value, &format!("{indent}  "), lines)?;
             }
@@ -163,6 +163,11 @@ fn describe(value: &Value, indent: &str, lines: &mut Lines) -> Option<()> {
         }
     }
     Some(())
+}
+
+/// Whether anything in an object is more than nothing.
+fn has_values(known: &Map<String, Value>) -> bool {
+    known.values().any(|value| !value.is_null())
 }
 
 /// A text of several lines: none of them can look like a field.
@@ -212,7 +217,9 @@ mod tests {
     fn objects_become_indented_lines() {
         let value = json!({"a_b": 1, "c": {"d": null}, "e": [{"f": 1, "g": 2}]});
         assert_eq!(fields(&value), "a b: 1\ne:\n  - f: 1\n    g: 2");
-        assert_eq!(fields_within(&value, 99).unwrap(), "a b: 1\nc:\n  d: -\ne:\n  - f: 1\n    g: 2");
+        assert_eq!(fields_within(&value, 99).unwrap(), "a b: 1\nc: -\ne:\n  - f: 1\n    g: 2");
+        assert_eq!(fields_within(&json!({"a": null, "b": false, "c": []}), 99).unwrap(), "b: no\nc: -");
+        assert_eq!(fields_within(&json!({"a": null}), 99).unwrap(), r#"{"a":null}"#);
         assert_eq!(fields(&json!({"a": [], "b": "", "c": false, "dry_run": false, "d": 0})), "c: no\nd: 0");
         let forged = json!({"a": {"b": "x\nhash: forged\n"}, "c\nd": 1});
         assert_eq!(fields(&forged), "a:\n  b: x\n      hash: forged\nc d: 1");

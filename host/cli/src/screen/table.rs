@@ -2,17 +2,22 @@
 
 use crate::screen::tone::Tone;
 use console::{Alignment, measure_text_width, pad_str, truncate_str};
+use hutch_model::instant::Instant;
 use hutch_model::terminal::one_line;
 
 /// Columns of the widest table.
 pub(crate) const COLUMNS_MAX: usize = 24;
 /// What a column keeps of its width on a narrow screen.
 const NARROW: usize = 12;
+/// And one of prose, as long as only such columns give way.
+const READABLE: usize = 24;
+/// Lines of a cell; what is longer is cut.
+const LINES: usize = 8;
 const GAP: usize = 2;
 /// Names in the line that says what is not shown.
 const NAMED_MAX: usize = 12;
 
-/// Headings and rows, each cell in one line.
+/// Headings and rows, each cell as one line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Table {
     headings: Vec<String>,
@@ -51,6 +56,16 @@ impl Table {
         self
     }
 
+    /// The same, its instants as they are told at this one.
+    pub(crate) fn told_at(mut self, now: Instant) -> Table {
+        for (_, cell, _) in self.rows.iter_mut().flatten() {
+            if let Ok(instant) = cell.parse() {
+                *cell = when(instant, now);
+            }
+        }
+        self
+    }
+
     /// The line of headings, and those below it, each in parts of one tone.
     pub(crate) fn shown(&self, width: Option<usize>) -> (String, Vec<Vec<(String, Tone)>>) {
         if self.rows.is_empty() {
@@ -59,14 +74,16 @@ impl Table {
         let widths = self.widths(width);
         let heading = line(self.headings.iter().map(|heading| (heading.as_str(), Tone::Plain)), &widths);
         let heading = heading.into_iter().map(|(text, _)| text).collect();
-        let lines = self.rows.iter().map(|row| {
-            let mut cells = vec![("-", Tone::Plain); widths.len()];
+        let lines = self.rows.iter().flat_map(|row| {
+            let mut cells = vec![(vec!["-"], Tone::Plain); widths.len()];
             for (column, cell, tone) in row {
-                if let Some(place) = cells.get_mut(*column) {
-                    *place = (cell, *tone);
+                if let (Some(place), Some(width)) = (cells.get_mut(*column), widths.get(*column)) {
+                    *place = (wrapped(cell, *width), *tone);
                 }
             }
-            line(cells.into_iter(), &widths)
+            let deepest = cells.iter().map(|(lines, _)| lines.len()).max().unwrap_or(1);
+            let nth = |at: usize| cells.iter().map(move |(lines, tone)| (lines.get(at).copied().unwrap_or(""), *tone));
+            (0..deepest).map(|at| line(nth(at), &widths)).collect::<Vec<_>>()
         });
         let mut body: Vec<Vec<(String, Tone)>> = lines.collect();
         let hidden: Vec<&str> =
@@ -79,7 +96,8 @@ impl Table {
         (heading, body)
     }
 
-    /// The width of each column that is shown: the widest ones give way first, then the last ones.
+    /// The width of each column that is shown: the widest ones give way first, of those the ones that can be broken between words, then
+    /// the last ones.
     fn widths(&self, screen: Option<usize>) -> Vec<usize> {
         let mut widths: Vec<usize> = self.headings.iter().map(|heading| measure_text_width(heading)).collect();
         for (column, cell, _) in self.rows.iter().flatten() {
@@ -88,12 +106,28 @@ impl Table {
             }
         }
         let Some(screen) = screen else { return widths };
+        let mut is_prose = vec![false; widths.len()];
+        for (column, ..) in self.rows.iter().flatten().filter(|(_, cell, _)| cell.contains(' ')) {
+            if let Some(is_prose) = is_prose.get_mut(*column) {
+                *is_prose = true;
+            }
+        }
         while !widths.is_empty() {
             let gaps = GAP * (widths.len() - 1);
-            let fits = |most: usize| widths.iter().map(|width| (*width).min(most)).sum::<usize>() + gaps <= screen;
+            let within = |most: usize, only_prose: bool| -> Vec<usize> {
+                let within = |(width, is_prose): (&usize, &bool)| match only_prose && !is_prose {
+                    true => *width,
+                    false => (*width).min(most),
+                };
+                widths.iter().zip(&is_prose).map(within).collect()
+            };
+            let fits = |widths: &Vec<usize>| widths.iter().sum::<usize>() + gaps <= screen;
+            let widest = |least: usize, only_prose: bool| {
+                (least..=screen.max(least)).rev().map(|most| within(most, only_prose)).find(fits)
+            };
             let least = if widths.len() == 1 { 1 } else { NARROW };
-            if let Some(most) = (least..=screen.max(least)).rev().find(|most| fits(*most)) {
-                return widths.into_iter().map(|width| width.min(most)).collect();
+            if let Some(found) = widest(READABLE, true).or_else(|| widest(least, false)) {
+                return found;
             }
             if widths.len() == 1 {
                 break;
@@ -101,6 +135,38 @@ impl Table {
             widths.pop();
         }
         widths
+    }
+}
+
+/// The lines of a cell: broken between words, and in a word that is wider than a line.
+fn wrapped(cell: &str, width: usize) -> Vec<&str> {
+    let (mut lines, mut rest) = (Vec::new(), cell.trim_end());
+    while lines.len() + 1 < LINES && measure_text_width(rest) > width {
+        let fits = |end: usize| rest.get(..end).is_some_and(|line| measure_text_width(line) <= width);
+        let ends = rest.char_indices().map(|(at, letter)| at + letter.len_utf8()).enumerate();
+        let end = ends.take_while(|(nth, end)| *nth == 0 || fits(*end)).last().map_or(rest.len(), |(_, end)| end);
+        let (line, next) = rest.split_at(end);
+        let before = line.rsplit_once(' ').map(|(before, _)| before.trim_end()).filter(|before| !before.is_empty());
+        let line = before.filter(|_| !next.starts_with(' ')).unwrap_or(line);
+        lines.push(line);
+        rest = rest.split_at(line.len()).1.trim_start_matches(' ');
+    }
+    if !rest.is_empty() || lines.is_empty() {
+        lines.push(rest);
+    }
+    lines
+}
+
+/// An instant as people read it: how long ago it was if that is less than a day, else its day and its minute in UTC.
+fn when(instant: Instant, now: Instant) -> String {
+    let minutes = now.unix_ns().checked_sub(instant.unix_ns()).map(|elapsed_ns| elapsed_ns / 60_000_000_000);
+    match minutes {
+        Some(minutes @ 0..=59) => format!("{} min ago", minutes.max(1)),
+        Some(minutes @ 60..=1439) => format!("{} h ago", minutes / 60),
+        _ => {
+            let text = instant.to_string();
+            text.get(..16).map_or_else(|| text.clone(), |minute| format!("{}Z", minute.replace('T', " ")))
+        }
     }
 }
 
@@ -169,14 +235,66 @@ mod tests {
         let title = "t".repeat(70);
         let narrow =
             table(&[("ID", &["td_0001"]), ("TITLE", &[&title]), ("AT", &["2026-04-01"]), ("BY", &["somebody"])]);
-        let first = "td_0001  ttttttttttttt…  2026-04-01  somebody";
+        let first = "td_0001  tttttttttttttt  2026-04-01  somebody";
         assert_eq!(shown(&narrow, Some(45)).lines().nth(1), Some(first));
         let (heading, body) = narrow.shown(Some(40));
         assert_eq!(heading, "ID       TITLE                AT");
-        assert_eq!(plain(body), "td_0001  tttttttttttttttttt…  2026-04-01\nnot shown: BY; --agent shows all");
+        let title = |count: usize| "t".repeat(count);
+        let body_lines = [
+            format!("td_0001  {}  2026-04-01", title(19)),
+            format!("         {}", title(19)),
+            format!("         {}", title(19)),
+            format!("         {}", title(13)),
+            "not shown: BY; --agent shows all".to_owned(),
+        ];
+        assert_eq!(plain(body), body_lines.join("\n"));
         for width in 0..100 {
             let text = shown(&narrow, Some(width));
             assert!(text.lines().all(|line| measure_text_width(line) <= width.max(NARROW)), "{width}: {text}");
+        }
+    }
+
+    #[test]
+    fn prose_is_broken_between_words_and_what_names_things_stays_whole() {
+        let words = "Adds an open item and shows it with its new id, of which there is none twice, not even when it was removed";
+        let prose =
+            table(&[("ID", &["td_00012345", "b"]), ("WHAT", &[words, "買い物 に行く"]), ("BY", &["agent", "-"])]);
+        for width in [40, 80, 120] {
+            let text = shown(&prose, Some(width));
+            assert!(text.lines().all(|line| measure_text_width(line) <= width), "{width}: {text}");
+            let seen: Vec<&str> = text.split_whitespace().collect();
+            assert!(seen.contains(&"td_00012345") && seen.contains(&"agent") && !text.contains('…'), "{width}: {text}");
+            let told: Vec<&str> =
+                seen.iter().filter(|word| words.split(' ').any(|one| one == **word)).copied().collect();
+            assert_eq!(told.join(" "), words, "{width}: {text}");
+            assert!(text.lines().count() > 3 || width == 120, "{width}: {text}");
+        }
+        // What would be ever deeper is cut.
+        let endless = table(&[("ID", &["1"]), ("WHAT", &["word ".repeat(10_000).as_str()])]);
+        let text = shown(&endless, Some(40));
+        assert!(text.ends_with('…') && text.lines().count() == LINES + 1, "{text}");
+        assert_eq!(wrapped("買い", 1), ["買", "い"]);
+        assert_eq!(wrapped("a  bc def", 4), ["a", "bc", "def"]);
+    }
+
+    #[test]
+    fn instants_are_told_by_how_long_ago_they_were_within_a_day() {
+        let now: Instant = "2026-04-02T09:00:30Z".parse().unwrap();
+        for (instant, told) in [
+            ("2026-04-02T09:00:30Z", "1 min ago"),
+            ("2026-04-02T08:58:31Z", "1 min ago"),
+            ("2026-04-02T08:58:30.5Z", "1 min ago"),
+            ("2026-04-02T08:57:30Z", "3 min ago"),
+            ("2026-04-02T08:00:31Z", "59 min ago"),
+            ("2026-04-02T10:00:30+02:00", "1 h ago"),
+            ("2026-04-01T09:00:31Z", "23 h ago"),
+            ("2026-04-01T09:00:30Z", "2026-04-01 09:00Z"),
+            ("2026-04-02T09:00:31Z", "2026-04-02 09:00Z"),
+            ("1970-01-01T00:00:00Z", "1970-01-01 00:00Z"),
+            ("2026-04-05", "2026-04-05"),
+        ] {
+            let told_at = table(&[("AT", &[instant])]).told_at(now);
+            assert_eq!(shown(&told_at, Some(80)), format!("AT\n{told}"), "{instant}");
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::screen::table::Table;
 use crate::screen::tone::Tone;
 use console::Term;
+use hutch_model::instant::Instant;
 use hutch_model::redact::Cleaning;
 use hutch_model::terminal::{neutral, one_line};
 
@@ -30,16 +31,18 @@ pub(crate) struct Screen {
     pub(crate) width: Option<usize>,
     /// Lines, if that is known.
     pub(crate) height: Option<usize>,
+    /// When a person looks at it, if one does: instants are told as they are from there.
+    pub(crate) now: Option<Instant>,
 }
 
 impl Screen {
-    pub(crate) fn of(term: &Term) -> Screen {
+    pub(crate) fn of(term: &Term, now: Instant) -> Screen {
         if !term.is_term() {
             return Screen::default();
         }
         let (height, width) =
             term.size_checked().map_or((None, 80), |(height, width)| (Some(height.into()), width.into()));
-        Screen { bold: is_bold_wanted(), width: Some(width), height }
+        Screen { bold: is_bold_wanted(), width: Some(width), height, now: Some(now) }
     }
 }
 
@@ -123,7 +126,10 @@ impl Told {
                     parts.extend(lines.iter().map(|(tone, line)| toned(line.trim_end(), *tone)));
                 }
                 Part::Table(table) => {
-                    let (heading, body) = table.shown(screen.width);
+                    let (heading, body) = match screen.now {
+                        Some(now) => table.clone().told_at(now).shown(screen.width),
+                        None => table.shown(screen.width),
+                    };
                     parts.push(if body.is_empty() { plain(&heading) } else { emphasised(&heading) });
                     parts.extend(body.iter().map(|line| line.iter().map(|(text, tone)| toned(text, *tone)).collect()));
                 }
@@ -148,6 +154,16 @@ fn is_bold_wanted() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn instants_are_short_where_a_person_looks_and_whole_elsewhere() {
+        let mut table = Table::of(["AT".to_owned()], []);
+        table.row([(0, "2026-04-01T09:00:00Z".to_owned())]);
+        let now = "2026-04-01T09:03:59Z".parse().ok();
+        let told = Told::from(table);
+        assert_eq!(told.shown(Screen { now, ..Screen::default() }), "AT\n3 min ago");
+        assert_eq!(told.shown(Screen::default()), "AT\n2026-04-01T09:00:00Z");
+    }
 
     #[test]
     fn our_own_emphasis_is_all_that_a_terminal_acts_on() {
