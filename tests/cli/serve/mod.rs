@@ -3,6 +3,8 @@
 mod access;
 mod api;
 mod ending;
+#[cfg(unix)]
+mod enter;
 mod events;
 mod hostile;
 mod mcp;
@@ -15,7 +17,7 @@ use crate::support::{Machine, PATIENCE};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 
 /// A server that was started, and the tokens that it made.
 struct Server {
@@ -43,15 +45,23 @@ impl Server {
     /// One with these variables in its environment.
     #[track_caller]
     fn start_in(machine: &Machine, variables: &[(&str, &str)], words: &[&str]) -> Server {
-        let words = [&["serve", "--listen", "127.0.0.1:0", "--tools-max=40"], words].concat();
-        let mut command = machine.hutch(words);
-        command.envs(variables.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        Server::begin(Server::command(machine, words).envs(variables.iter().copied()).stderr(Stdio::piped()))
+    }
+
+    /// What starts one with these words.
+    fn command(machine: &Machine, words: &[&str]) -> Command {
+        machine.hutch([&["serve", "--listen", "127.0.0.1:0", "--tools-max=40"], words].concat())
+    }
+
+    /// One that is started so.
+    #[track_caller]
+    fn begin(command: &mut Command) -> Server {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let Ok(told) = serde_json::from_str::<Value>(&line) else {
             let _ = child.kill();
-            panic!("{line:?} {}", std::io::read_to_string(child.stderr.take().unwrap()).unwrap());
+            panic!("{line:?} {:?}", child.stderr.take().map(std::io::read_to_string));
         };
         let told = &told["result"];
         let address = told["url"].as_str().unwrap().strip_prefix("http://").unwrap().to_owned();

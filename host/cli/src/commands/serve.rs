@@ -133,6 +133,8 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
     let http = Http {
         listen: own.listen,
         tokens: tokens::read(&token_file, global.wait)?,
+        // It is for the person who looks on, and in no file.
+        link: std::io::stderr().is_terminal() && !global.quiet,
         origins: own.origins.clone(),
         bounds,
     };
@@ -142,7 +144,7 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
     if std::io::stdout().is_terminal() && !global.agent && !output.shaping.selects() {
         output.format.set(Format::Human);
     }
-    let ready = |address: SocketAddr| {
+    let ready = |address: SocketAddr, link: Option<&str>| {
         let result = ServeAnswer {
             url: Some(format!("http://{address}")),
             token_file: Some(token_file.display().to_string()),
@@ -155,7 +157,11 @@ pub(crate) fn serve(global: &Global, own: &ServeArguments, output: &Output) -> R
             "\nit ends with ctrl-c",
         ]);
         let told = output.answer("serve", result, told);
-        told.map(drop).map_err(|fault| ServeError::System(fault.report().message.clone()))
+        told.map_err(|fault| ServeError::System(fault.report().message.clone()))?;
+        if let Some(link) = link {
+            output.remark(&format!("to sign in, once and within five minutes, open {link}"));
+        }
+        Ok(())
     };
     hutch_serve::http::serve(&serving, http, ready).map_err(served_fault)?;
     Ok(ExitCode::SUCCESS)

@@ -1,6 +1,7 @@
 //! Who may do what: tokens with their scopes, and the names under which a browser may know this server. Knows no requests but their
 //! headers.
 
+use super::link::Link;
 use crate::who::{Principal, Scope};
 use data_encoding::BASE64;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
@@ -8,6 +9,8 @@ use http::{HeaderMap, StatusCode, Uri};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
 use std::net::SocketAddr;
 use subtle::{Choice, ConstantTimeEq};
 
@@ -104,6 +107,8 @@ pub(super) struct Guard {
     hosts: Vec<String>,
     /// Origins, in lower case.
     origins: Vec<String>,
+    /// The link that signs a person in, if there is one.
+    pub(super) link: Option<Link>,
 }
 
 impl Guard {
@@ -118,7 +123,17 @@ impl Guard {
             hosts.extend(origin.split_once("://").map(|(_, host)| host.to_owned()));
             origins.push(origin);
         }
-        Guard { tokens, hosts, origins }
+        Guard { tokens, hosts, origins, link: None }
+    }
+
+    /// The address below `base` that signs in whoever comes there first, as the first caller in the file of tokens who may look at pages; none
+    /// if nobody may.
+    pub(super) fn open_link(&mut self, base: &str, port: u16, code: &Seed, now: Instant) -> Option<String> {
+        let mut principals = self.tokens.iter().map(|token| &token.principal);
+        let principal = principals.find(|principal| principal.may(Scope::Read))?.clone();
+        let (link, code) = Link::begin(principal, port, base.starts_with("https:"), code, now);
+        self.link = Some(link);
+        Some(format!("{base}/enter?code={code}"))
     }
 
     /// Refuses what comes under another name than this server's: a page whose name was made to lead here. Refuses also what another
@@ -152,20 +167,20 @@ impl Guard {
         self.known(credentials(headers, "bearer")).ok_or_else(unknown)
     }
 
-    /// Whose token a request bears, in the one form or the other.
+    /// Whose token a request bears, in the one form or the other, or who is signed in.
     pub(super) fn whose(&self, headers: &HeaderMap) -> Option<&Principal> {
         match credentials(headers, "basic").and_then(password) {
             Some(secret) => self.known(Some(&secret)),
-            None => self.known(credentials(headers, "bearer")),
+            None => self.known(credentials(headers, "bearer")).or_else(|| self.link.as_ref()?.session(headers)),
         }
     }
 
-    /// Whose secret it is.
-    pub(super) fn secret(&self, secret: &str) -> Result<&Principal, Refused> {
-        self.known(Some(secret)).ok_or_else(unknown)
+    /// Who looks at a page.
+    pub(super) fn person(&self, headers: &HeaderMap) -> Result<&Principal, Refused> {
+        self.whose(headers).ok_or_else(unknown)
     }
 
-    /// The one place where somebody becomes known.
+    /// The one place where somebody becomes known by a token.
     fn known(&self, secret: Option<&str>) -> Option<&Principal> {
         let digest = Digest::of(Kind::Stream, secret?.as_bytes());
         let (mut found, mut is_found) = (None, Choice::from(0));
@@ -187,7 +202,7 @@ pub(super) fn check_scope(principal: &Principal, scope: Scope) -> Result<(), Ref
 }
 
 /// The credentials of this scheme, if there is one header with them.
-pub(super) fn credentials<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'h str> {
+fn credentials<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'h str> {
     let mut all = headers.get_all(AUTHORIZATION).iter();
     let (Some(one), None) = (all.next(), all.next()) else { return None };
     let (named, rest) = one.to_str().ok()?.split_once(' ')?;
@@ -195,7 +210,7 @@ pub(super) fn credentials<'h>(headers: &'h HeaderMap, scheme: &str) -> Option<&'
 }
 
 /// The password, whatever the name before it.
-pub(super) fn password(encoded: &str) -> Option<String> {
+fn password(encoded: &str) -> Option<String> {
     let text = String::from_utf8(BASE64.decode(encoded.as_bytes()).ok()?).ok()?;
     Some(text.split_once(':')?.1.to_owned())
 }

@@ -9,6 +9,7 @@ mod answer;
 mod events;
 #[cfg(feature = "fuzzing")]
 pub mod judge;
+mod link;
 mod listen;
 mod meant;
 mod openapi;
@@ -51,18 +52,19 @@ pub fn described() -> Value {
 }
 
 /// Serves until the process is told to end (SIGTERM, SIGINT). What was begun may then end within its time, and is stopped after it.
-/// `ready` is told where callers are listened for.
+/// `ready` is told where callers are listened for, and the link that signs a person in, if there is one. It is a secret, and written nowhere
+/// else.
 ///
 /// # Errors
 /// The address can't be listened at; the system gives no runtime.
 pub fn serve(
     serving: &Serving,
     http: Http,
-    ready: impl FnOnce(SocketAddr) -> Result<(), ServeError>,
+    ready: impl FnOnce(SocketAddr, Option<&str>) -> Result<(), ServeError>,
 ) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| ServeError::System(format!("the system gives no runtime: {error}")))?;
-    let Http { listen, tokens, origins, bounds } = http;
+    let Http { listen, tokens, link, origins, bounds } = http;
     let catalog = Arc::new(Catalog::of(serving));
     let listener = runtime.block_on(listen::bind(listen))?;
     serving.enclose()?;
@@ -72,8 +74,12 @@ pub fn serve(
             let (end, ending) = watch::channel(false);
             let base = origins.first().cloned().unwrap_or_else(|| format!("http://{here}"));
             let approvals = format!("{base}/approvals");
+            let (mut guard, surroundings) = (Guard::new(tokens, here, &origins), serving.surroundings);
+            let code = if link { (surroundings.seed)() } else { None };
+            let link = code.and_then(|code| guard.open_link(&base, here.port(), &code, (surroundings.now)()));
             let site = Site {
-                guard: Guard::new(tokens, here, &origins),
+                guard,
+                surroundings,
                 bounds,
                 door: Arc::clone(&door),
                 mcp: Endpoint::new(
@@ -95,7 +101,7 @@ pub fn serve(
                 ending,
             };
             let ends = listen::Ends::begin()?;
-            ready(here)?;
+            ready(here, link.as_deref())?;
             listen::listen(listener, Arc::new(site), &end, ends).await;
             Ok(())
         })

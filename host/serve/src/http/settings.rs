@@ -10,6 +10,8 @@ pub struct Http {
     pub listen: SocketAddr,
     /// Who may come in.
     pub tokens: Vec<Token>,
+    /// Whether there is a link that signs a person in, once.
+    pub link: bool,
     /// Origins under which the server is known besides its address, as `https://hutch.example`: those of a proxy.
     pub origins: Vec<String>,
     /// What callers may take.

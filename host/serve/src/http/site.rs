@@ -18,7 +18,7 @@ use crate::mcp::{Endpoint, Unanswered};
 use crate::question;
 use crate::reply::Reply;
 use crate::room::{Place, Room};
-use crate::serving::About;
+use crate::serving::{About, Surroundings};
 use crate::telemetry::Telemetry;
 use crate::who::Principal;
 use http::header::IF_NONE_MATCH;
@@ -46,6 +46,7 @@ pub(super) struct Site {
     /// What is said of each package, in the catalog's order.
     pub(super) about: Vec<About>,
     pub(super) mcp: Endpoint,
+    pub(super) surroundings: Surroundings,
     /// For those who watch.
     pub(super) watchers: Arc<Room>,
     /// For bodies, in bytes.

@@ -1,23 +1,23 @@
 //! What a person sees in a browser: packages, their commands as forms, what a call would change before it is made, what was done, and what
 //! waits for consent. Without any script: a page is an answer, and a button is a form.
 //!
-//! A person is known by a token as the password that the browser asks for (RFC 7617), because there are no cookies and no script could
-//! send one. A browser sends a password with every request to this origin, whoever causes it; so what changes something is taken only
-//! from a page of this very origin, which no other can forge.
+//! A person is known by a token as the password that the browser asks for (RFC 7617), because no script could send one, or by the cookie
+//! for which the link was exchanged that the server's start printed. A browser sends either with every request to this origin, whoever
+//! causes it; so what changes something is taken only from a page of this very origin, which no other can forge.
 
 mod files;
 mod shape;
 mod views;
 
-use super::access::{Guard, Refused, check_scope, credentials, password};
+use super::access::{Guard, Refused, check_scope};
 use super::answer::{self, Body};
-use super::request;
+use super::request::{self, Query};
 use super::site::Site;
 use crate::room::Place;
 use crate::who::{Principal, Scope};
 use http::header::{
     CONTENT_DISPOSITION, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, LOCATION, ORIGIN, REFERRER_POLICY,
-    WWW_AUTHENTICATE,
+    SET_COOKIE, WWW_AUTHENTICATE,
 };
 use http::request::Parts;
 use http::{HeaderMap, Method, Response, StatusCode};
@@ -37,6 +37,7 @@ const FIELDS_MAX: usize = 1000;
 enum Page {
     Packages,
     Style,
+    Enter,
     Package,
     Command,
     Plan,
@@ -56,6 +57,7 @@ enum Page {
 const PAGES: &[(Method, &str, Option<Scope>, Page)] = &[
     (Method::GET, "/", Some(Scope::Read), Page::Packages),
     (Method::GET, "/style.css", None, Page::Style),
+    (Method::GET, "/enter", None, Page::Enter),
     (Method::GET, "/packages/{slug}", Some(Scope::Read), Page::Package),
     (Method::GET, "/packages/{slug}/commands/{command}", Some(Scope::Read), Page::Command),
     (Method::POST, "/packages/{slug}/commands/{command}", Some(Scope::Run), Page::Plan),
@@ -116,6 +118,9 @@ pub(super) async fn answer(
     if *page == Page::Style {
         return Ok(answer::whole(StatusCode::OK, "text/css; charset=utf-8", include_str!("style.css")));
     }
+    if *page == Page::Enter {
+        return Ok(enter(site, parts));
+    }
     let shown = match allowed(&site.guard, parts, scope.unwrap_or(Scope::Read)) {
         Ok(principal) => views::show(site, *page, &found, principal, parts, body).await,
         Err(refused) => Err(refused),
@@ -128,33 +133,56 @@ pub(super) async fn answer(
             response.headers_mut().insert(CONTENT_DISPOSITION, HeaderValue::from_static("attachment"));
             response
         }
-        Ok(Shown::Elsewhere(path)) => {
-            let mut response = html(StatusCode::SEE_OTHER, shape::page("Done", &html! { a href=(path) { "Go on" } }));
-            if let Ok(path) = HeaderValue::from_str(&path) {
-                response.headers_mut().insert(LOCATION, path);
-            }
-            response
-        }
-        Err(Refused(status, report)) => {
-            let mut response = html(status, shape::page("That did not work", &shape::failure(&report)));
-            response.extensions_mut().insert(report.code);
-            if status == StatusCode::UNAUTHORIZED {
-                let asked =
-                    HeaderValue::from_static("Basic realm=\"hutch: a token as the password\", charset=\"UTF-8\"");
-                response.headers_mut().insert(WWW_AUTHENTICATE, asked);
-            }
-            response
-        }
+        Ok(Shown::Elsewhere(path)) => elsewhere(&path),
+        Err(refused) => refusal(&refused),
     })
+}
+
+fn elsewhere(path: &str) -> Response<Body> {
+    let mut response = html(StatusCode::SEE_OTHER, shape::page("Done", &html! { a href=(path) { "Go on" } }));
+    if let Ok(path) = HeaderValue::from_str(path) {
+        response.headers_mut().insert(LOCATION, path);
+    }
+    response
+}
+
+fn refusal(Refused(status, report): &Refused) -> Response<Body> {
+    let mut response = html(*status, shape::page("That did not work", &shape::failure(report)));
+    response.extensions_mut().insert(report.code);
+    if *status == StatusCode::UNAUTHORIZED {
+        let asked = HeaderValue::from_static("Basic realm=\"hutch: a token as the password\", charset=\"UTF-8\"");
+        response.headers_mut().insert(WWW_AUTHENTICATE, asked);
+    }
+    response
+}
+
+/// Signs in whoever comes with the code of the link, and leads to where no code stands in the address.
+fn enter(site: &Site, parts: &Parts) -> Response<Body> {
+    let link = site.guard.link.as_ref();
+    // What only looks where the link leads uses nothing up.
+    let cookie = link.filter(|_| parts.method == Method::GET).and_then(|link| {
+        let query = Query::of(parts.uri.query(), &["code"]).ok()?;
+        link.exchange(query.text("code")?, &(site.surroundings.seed)()?, (site.surroundings.now)())
+    });
+    let is_known = link.is_some_and(|link| link.session(&parts.headers).is_some());
+    let mut response = if cookie.is_some() || is_known {
+        elsewhere("/")
+    } else {
+        let message = "this link was used, its time is over, or it is none of this server's";
+        let refused = Refused::new(StatusCode::FORBIDDEN, ErrorCode::PermissionDenied, message);
+        refusal(&refused.suggest("go to the first page: the password is a token; or start the server again"))
+    };
+    if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
+    response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
 }
 
 /// Whose request it is, if it may be made.
 fn allowed<'g>(guard: &'g Guard, parts: &Parts, scope: Scope) -> Result<&'g Principal, Refused> {
     let headers = &parts.headers;
-    let principal = match credentials(headers, "basic").and_then(password) {
-        Some(secret) => guard.secret(&secret)?,
-        None => guard.bearer(headers)?,
-    };
+    let principal = guard.person(headers)?;
     check_scope(principal, scope)?;
     // That the origin is ours was looked at; here it must be there.
     let is_safe = parts.method == Method::GET || parts.method == Method::HEAD;
