@@ -153,7 +153,7 @@ pub(crate) enum Form {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Words {
     pub(crate) arguments: Vec<String>,
-    pub(crate) stdin: String,
+    pub(crate) stdin: Vec<u8>,
     /// The guest's clock at the start; the host's if absent.
     pub(crate) now: Option<Instant>,
     /// The guest's seed; a random one if absent.

@@ -298,7 +298,7 @@ fn called(command: &Command, given: &Map<String, Value>, stdin: String) -> Resul
         Some(Value::String(text)) if reads_stdin(command) && stdin.is_empty() => text,
         Some(_) => return Err(invalid("stdin is a text, given once, where the command reads it".to_owned())),
     };
-    Ok(Words { arguments: words(command, &given)?, stdin, ..Words::default() })
+    Ok(Words { arguments: words(command, &given)?, stdin: stdin.into_bytes(), ..Words::default() })
 }
 
 /// The words of a command's call.

@@ -192,7 +192,7 @@ impl Work<'_, '_> {
         let seed = seed
             .ok_or_else(|| Failure::Run(hutch_sandbox::RunError::Host("the system gives no randomness".to_owned())))?;
         let mut call = Call::new(words.arguments.clone(), self.at, seed).in_instance(self.serving().instance.clone());
-        call.stdin = words.stdin.clone().into_bytes();
+        call.stdin = words.stdin.clone();
         call.mounts = self.mounts();
         call.clock_start = words.now.unwrap_or(self.at);
         call.limits = self.serving().limits.clone();

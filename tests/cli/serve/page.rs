@@ -1,7 +1,7 @@
 //! The pages, as a browser without any script uses them: links, forms, and a password that it sends with every request.
 
 use super::{Answer, Server};
-use crate::support::{Machine, package, todo};
+use crate::support::{Machine, package, repository, todo};
 use data_encoding::BASE64;
 
 /// A person at a browser.
@@ -264,7 +264,7 @@ fn a_page_is_shown_to_whom_the_browser_knows_and_changed_from_itself_alone() {
         (&[of_form, ("origin", "null")], 403),
         (&[of_form, ("origin", own.as_str()), ("sec-fetch-site", "cross-site")], 403),
         (&[("content-type", "text/plain"), ("origin", own.as_str())], 415),
-        (&[("content-type", "multipart/form-data; boundary=x"), ("origin", own.as_str())], 415),
+        (&[("content-type", "multipart/form-data; boundary=x"), ("origin", own.as_str())], 400),
     ] {
         let known = ("authorization", ada.basic.as_str());
         let refused = server.request("POST", &form, &[headers, &[known]].concat(), Some("title=milk"));
@@ -289,6 +289,47 @@ fn a_form_has_so_many_fields() {
     for count in [1000, 1001] {
         let refused = ada.post(&form, &vec!["x=1"; count].join("&"));
         assert_eq!((refused.status, refused.body.contains("at most 1000")), (400, count > 1000), "{refused:?}");
+    }
+}
+
+#[test]
+fn a_file_may_stand_on_standard_input_whatever_its_bytes() {
+    let machine = Machine::new();
+    let convert = repository().join("packages/convert");
+    let server = Server::start(&machine, &[convert.to_str().unwrap(), &todo()]);
+    let ada = Person::of(&server, &server.operator);
+    let form = ada.get("/packages/convert/commands/0").body;
+    assert!(form.contains("enctype=\"multipart/form-data\"") && form.contains("type=\"file\""), "{form}");
+    assert!(!ada.get(&ada.form_of("add")).body.contains("enctype"), "a command that reads nothing takes no file");
+    let content = std::fs::read(convert.join("samples/budget.xlsx")).unwrap();
+    assert!(std::str::from_utf8(&content).is_err());
+    let part = |about: &str, content: &[u8]| {
+        let head = format!("--mark\r\nContent-Disposition: form-data; name={about}\r\n\r\n");
+        [head.as_bytes(), content, b"\r\n"].concat()
+    };
+    let send = |parts: &[Vec<u8>]| {
+        let body = [parts.concat(), b"--mark--\r\n".to_vec()].concat();
+        let head = format!(
+            "POST /packages/convert/commands/0 HTTP/1.1\r\nconnection: close\r\nhost: {}\r\norigin: {}\r\nauthorization: {}\r\n\
+             content-type: multipart/form-data; boundary=mark\r\ncontent-length: {}\r\n\r\n",
+            server.address,
+            ada.origin,
+            ada.basic,
+            body.len()
+        );
+        server.raw(&[head.into_bytes(), body].concat())
+    };
+    let (name, kind) = (part("\"file\"", b"-"), part("\"as\"", b"csv"));
+    let file = part("\"stdin-file\"; filename=\"budget.xlsx\"", &content);
+    let shown = send(&[name.clone(), kind.clone(), part("\"stdin\"", b"# Text"), file.clone()]);
+    is_page(&shown);
+    assert!(shown.status == 200 && shown.body.contains("2026-04-01,Rent,1200"), "{shown:?}");
+    // Where none was chosen, the text counts.
+    let none = part("\"stdin-file\"; filename=\"\"", b"");
+    let shown = send(&[name.clone(), part("\"stdin\"", b"# Hi"), none]);
+    assert!(shown.status == 200 && shown.body.contains("&lt;h1&gt;Hi&lt;/h1&gt;"), "{shown:?}");
+    for refused in [&[name.clone(), file.clone(), file][..], &[part("\"as\"; filename=\"x\"", b"csv")]] {
+        assert_eq!(send(refused).status, 400);
     }
 }
 

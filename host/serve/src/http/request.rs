@@ -136,7 +136,7 @@ pub(super) fn words(body: Value, catalog: &Catalog, package: usize) -> Result<Wo
         (None, Some(command)) => catalog.words(package, &command, &fields.unwrap_or_default())?,
         _ => return Err(unfit("expected arguments, or command with fields".to_owned()).into()),
     };
-    Ok(Words { arguments, stdin, now, seed })
+    Ok(Words { arguments, stdin: stdin.into_bytes(), now, seed })
 }
 
 /// How far back.

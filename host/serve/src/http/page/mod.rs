@@ -6,6 +6,7 @@
 //! causes it; so what changes something is taken only from a page of this very origin, which no other can forge.
 
 mod files;
+mod parts;
 mod shape;
 mod views;
 
@@ -205,25 +206,57 @@ fn html(status: StatusCode, markup: Markup) -> Response<Body> {
     response
 }
 
+/// What a form says.
+struct Fields {
+    pairs: Vec<(String, String)>,
+    /// What is in the file that was chosen for standard input, if one was.
+    file: Option<Vec<u8>>,
+}
+
 /// The fields of a form, and the room that they take.
 async fn fields(
     site: &Site,
     headers: &HeaderMap,
     body: Option<Incoming>,
     principal: &Principal,
-) -> Result<(Vec<(String, String)>, Place), Refused> {
-    let is_form =
-        headers.get(CONTENT_TYPE).is_some_and(|one| one.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    let Some(body) = body.filter(|_| is_form) else {
+) -> Result<(Fields, Place), Refused> {
+    let form = headers.get(CONTENT_TYPE).and_then(|one| one.to_str().ok()).unwrap_or_default();
+    let is_plain = form.starts_with("application/x-www-form-urlencoded");
+    let Some(body) = body.filter(|_| is_plain || form.starts_with("multipart/form-data")) else {
         return Err(Refused::invalid(StatusCode::UNSUPPORTED_MEDIA_TYPE, "expected the fields of a form"));
     };
     let place = site.place_of(&body, principal)?;
     let bytes = request::bytes(body, &site.bounds).await?;
-    let fields: Vec<(String, String)> = form_urlencoded::parse(&bytes).into_owned().take(FIELDS_MAX + 1).collect();
-    match fields.len() <= FIELDS_MAX {
-        true => Ok((fields, place)),
-        false => Err(Refused::invalid(StatusCode::BAD_REQUEST, format!("a form has at most {FIELDS_MAX} fields"))),
+    let fields = if is_plain { plain(&bytes) } else { with_file(form, &bytes) };
+    match fields {
+        Some(fields) => Ok((fields, place)),
+        None => {
+            let message = format!("expected a form as browsers send it, of at most {FIELDS_MAX} fields");
+            Err(Refused::invalid(StatusCode::BAD_REQUEST, message))
+        }
     }
+}
+
+fn plain(bytes: &[u8]) -> Option<Fields> {
+    let pairs: Vec<(String, String)> = form_urlencoded::parse(bytes).into_owned().take(FIELDS_MAX + 1).collect();
+    (pairs.len() <= FIELDS_MAX).then_some(Fields { pairs, file: None })
+}
+
+fn with_file(form: &str, bytes: &[u8]) -> Option<Fields> {
+    let mut fields = Fields { pairs: Vec::new(), file: None };
+    for part in parts::of(form, bytes, FIELDS_MAX)? {
+        match part.file {
+            None => {
+                let text = std::str::from_utf8(part.content).ok()?;
+                fields.pairs.push((part.name.to_owned(), text.to_owned()));
+            }
+            // None was chosen.
+            Some("") => {}
+            Some(_) if part.name == shape::FILE && fields.file.is_none() => fields.file = Some(part.content.to_vec()),
+            Some(_) => return None,
+        }
+    }
+    Some(fields)
 }
 
 /// A failure of what was asked for.

@@ -135,6 +135,9 @@ fn cell(value: &Value) -> Markup {
     }
 }
 
+/// The field of the file that stands on standard input.
+pub(super) const FILE: &str = "stdin-file";
+
 /// What was sent by a form, and what is wrong with it.
 #[derive(Default)]
 pub(super) struct Sent<'s> {
@@ -156,12 +159,18 @@ pub(super) fn form(command: &Command, action: &str, sent: &Sent<'_>) -> Markup {
         |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|one| one.as_str() == Some(name)));
     let properties = schema["properties"].as_object().cloned().unwrap_or_default();
     let place = |name: &str| command.parameters.iter().position(|one| one.name == name).unwrap_or(usize::MAX);
+    let takes_file = properties.contains_key(STDIN) && place(STDIN) == usize::MAX;
     let mut fields: Vec<(&String, &Value)> = properties.iter().collect();
     fields.sort_by_key(|(name, _)| (!is_required(name), place(name)));
     html! {
-        form method="post" action=(action) {
+        form method="post" action=(action) enctype=[takes_file.then_some("multipart/form-data")] {
             @for (at, (name, property)) in fields.into_iter().enumerate() {
                 (input(at, name, property, is_required(name), sent))
+            }
+            @if takes_file {
+                label for="field-file" { (STDIN) " from a file" }
+                input type="file" id="field-file" name=(FILE) aria-describedby="about-file";
+                div id="about-file" { p.faint { "It takes the place of the text." } }
             }
             button type="submit" { @if command.effect == Effect::Read { "Show" } @else { "Show what it would do" } }
         }

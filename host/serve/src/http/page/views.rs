@@ -1,7 +1,7 @@
 //! What each page says, made of the same documents that programs get.
 
 use super::shape::{Sent, answer, change as change_of, document, failure, form, given, page, text, time};
-use super::{Page, Shown, failed, fields};
+use super::{Fields, Page, Shown, failed, fields};
 use crate::ask::{Back, Tell, Words};
 use crate::catalog::STDIN;
 use crate::http::access::Refused;
@@ -56,8 +56,8 @@ pub(super) async fn show(
         Page::Package => Ok(Shown::Page(view.package())),
         Page::Command => view.command(second).map(Shown::Page),
         Page::Plan => {
-            let (fields, _place) = fields(site, &parts.headers, body, principal).await?;
-            view.plan(second, &fields).await
+            let (Fields { pairs, file }, _place) = fields(site, &parts.headers, body, principal).await?;
+            view.plan(second, &pairs, file).await
         }
         Page::Apply => view.apply(second).await,
         Page::Decline => view.decline(second).await,
@@ -240,11 +240,12 @@ impl View<'_> {
     }
 
     /// What the call would do, and the button that does it.
-    async fn plan(&self, at: &str, pairs: &[(String, String)]) -> Result<Shown, Refused> {
+    async fn plan(&self, at: &str, pairs: &[(String, String)], file: Option<Vec<u8>>) -> Result<Shown, Refused> {
         let command = self.known(at)?;
         let given = given(command, pairs);
-        let stdin = pairs.iter().find(|(name, _)| name == STDIN && !given.contains_key(STDIN));
-        let stdin = stdin.map(|(_, text)| text.clone()).unwrap_or_default();
+        let typed = pairs.iter().find(|(name, _)| name == STDIN && !given.contains_key(STDIN));
+        let typed = typed.map(|(_, text)| text.clone().into_bytes());
+        let stdin = file.or(typed).unwrap_or_default();
         let words = match self.site.catalog.words(self.package, &command.name, &given) {
             Ok(words) => words,
             Err(report) => return Ok(self.again(command, at, pairs, &failed(report))),
