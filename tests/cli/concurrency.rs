@@ -154,7 +154,7 @@ fn an_instance_that_is_moved_under_a_running_guest_is_no_mixture() {
         other.probe(&[], &["write-text", "state/keep", "another's"]).answer();
         // Long enough for the line that says that it runs to come first; that line is waited for.
         let options = ["run", "--progress", "--limit", "fuel=1000000000000"];
-        let guest = [package.as_str(), "write-chunked", "state/new", "8000000", "1"];
+        let guest = [package.as_str(), "write-chunked", "state/new", "2000000", "1"];
         let mut child = start(&machine, &[&options[..], &guest].concat());
         let mut told = std::io::BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
