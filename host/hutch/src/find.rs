@@ -251,11 +251,16 @@ struct Meaning {
     stems: BTreeMap<String, How>,
 }
 
-/// Ranks commands by how well they fit a question, the best first. Those that share no word with it are left out.
+/// Whether something is a question that [`find`] takes; nothing is looked for.
 ///
 /// # Errors
-/// The question is longer, or has more words, than one may; in words.
-pub fn find(commands: &[KnownCommand], question: &str) -> Result<Vec<Found>, String> {
+/// As of [`find`].
+pub fn check(question: &str) -> Result<(), String> {
+    asked(question).map(drop)
+}
+
+/// The different words of a question.
+fn asked(question: &str) -> Result<Vec<String>, String> {
     if question.len() > QUESTION_BYTES_MAX {
         return Err(format!("a question has at most {QUESTION_BYTES_MAX} bytes, found {}", question.len()));
     }
@@ -264,6 +269,15 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Result<Vec<Found>, Str
     if asked.len() > QUESTION_WORDS_MAX {
         return Err(format!("a question has at most {QUESTION_WORDS_MAX} different words, found {}", asked.len()));
     }
+    Ok(asked)
+}
+
+/// Ranks commands by how well they fit a question, the best first. Those that share no word with it are left out.
+///
+/// # Errors
+/// The question is longer, or has more words, than one may; in words.
+pub fn find(commands: &[KnownCommand], question: &str) -> Result<Vec<Found>, String> {
+    let asked = asked(question)?;
     let stemmer = Stemmer::create(Algorithm::English);
     let stem = |word: &str| stemmer.stem(word).into_owned();
     let stems: Vec<Stems> = commands

@@ -100,6 +100,7 @@ fn a_question_has_so_many_bytes_and_words() {
         (words(QUESTION_WORDS_MAX + 1), "at most 64 different words, found 65"),
     ] {
         let refused = super::find(&known, &question).unwrap_err();
+        assert_eq!(check(&question).as_ref(), Err(&refused));
         assert!(refused.contains(said), "{refused}");
     }
 }

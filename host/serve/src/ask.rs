@@ -1,6 +1,7 @@
 //! What can be asked for of a package.
 
 use hutch::EntryName;
+use hutch::find::KnownCommand;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
@@ -8,6 +9,7 @@ use hutch_model::invocation::Seed;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// Something that the host is to do.
 #[derive(Clone, Debug)]
@@ -15,6 +17,13 @@ pub(crate) struct Ask {
     /// Of which package, by its place among those that are served.
     pub(crate) package: usize,
     pub(crate) what: What,
+}
+
+impl Ask {
+    /// Commands by what they do: of no package, so that it waits for none to be opened.
+    pub(crate) fn find(text: String, among: Arc<[KnownCommand]>) -> Ask {
+        Ask { package: usize::MAX, what: What::Find { text, among } }
+    }
 }
 
 /// What is to be done.
@@ -32,6 +41,8 @@ pub(crate) enum What {
     Verify(Option<EntryName>),
     /// Entries, the last first.
     History { before: Option<u64>, limit: u64 },
+    /// Commands by what they do. Looking for them takes time, if no run.
+    Find { text: String, among: Arc<[KnownCommand]> },
     /// Something that is answered as the program's command line answers it.
     Told(Tell),
 }
@@ -94,7 +105,7 @@ impl Mark {
 }
 
 impl What {
-    /// What it is, in a word; none for what the server asks of itself.
+    /// What it is, in a word; none for what the server asks of itself, and for what is of no package.
     pub(crate) const fn word(&self) -> Option<&'static str> {
         Some(match self {
             What::Run(_) | What::Told(Tell::Run(_)) => "run",
@@ -107,7 +118,7 @@ impl What {
             What::Told(Tell::State) => "state",
             What::Told(Tell::Files { .. } | Tell::File { .. }) => "files",
             What::Told(Tell::Decline(_)) => "decline",
-            What::Told(Tell::Questions | Tell::Since { .. }) => return None,
+            What::Find { .. } | What::Told(Tell::Questions | Tell::Since { .. }) => return None,
         })
     }
 
@@ -125,6 +136,7 @@ impl What {
             self,
             What::Verify(_)
                 | What::History { .. }
+                | What::Find { .. }
                 | What::Told(
                     Tell::Verify(_)
                         | Tell::Ledger { .. }

@@ -11,6 +11,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The most characters of a tool's name: some models take no more.
 const NAME_CHARS_MAX: usize = 64;
@@ -28,7 +29,7 @@ pub struct Catalog {
     tools: Vec<Value>,
     /// The commands that are tools of their own: the package's place and the command's.
     commands: BTreeMap<String, (usize, usize)>,
-    found: Vec<KnownCommand>,
+    found: Arc<[KnownCommand]>,
 }
 
 struct Known {
@@ -39,7 +40,7 @@ struct Known {
 /// What the call of a tool comes to.
 #[derive(Debug)]
 pub(crate) enum Wanted {
-    /// An answer that is known without running anything.
+    /// An answer that is known without any work.
     Known(Value),
     /// Something that the host is to do.
     Ask(Ask),
@@ -51,12 +52,13 @@ impl Catalog {
         let slugs: Vec<&str> = serving.packages.iter().map(|served| served.slug()).collect();
         let count: usize = serving.packages.iter().map(|served| served.contract.commands.len()).sum();
         let mut catalog =
-            Catalog { packages: Vec::new(), tools: Vec::new(), commands: BTreeMap::new(), found: Vec::new() };
+            Catalog { packages: Vec::new(), tools: Vec::new(), commands: BTreeMap::new(), found: Arc::default() };
+        let mut found = Vec::new();
         let own = own_tools::about(&slugs);
         let own_names: Vec<String> = own.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect();
         for (place, served) in serving.packages.iter().enumerate() {
             let manifest = served.package.manifest();
-            catalog.found.extend(find::commands(manifest, Some(&served.contract), &served.word, served.trust));
+            found.extend(find::commands(manifest, Some(&served.contract), &served.word, served.trust));
             let mut contract = served.contract.clone();
             for command in &mut contract.commands {
                 command.confirmation_required |=
@@ -69,6 +71,7 @@ impl Catalog {
             }
             catalog.packages.push(Known { slug: served.slug().to_owned(), contract });
         }
+        catalog.found = found.into();
         catalog.tools.extend(own.iter().cloned());
         let without = |tools: &mut Vec<Value>| {
             let told = tools.iter_mut().filter_map(Value::as_object_mut).filter(|_| !serving.output_schemas);
@@ -92,7 +95,7 @@ impl Catalog {
     #[cfg(feature = "fuzzing")]
     pub(crate) fn of_one(slug: String, contract: Contract) -> Catalog {
         let packages = vec![Known { slug, contract }];
-        Catalog { packages, tools: Vec::new(), commands: BTreeMap::new(), found: Vec::new() }
+        Catalog { packages, tools: Vec::new(), commands: BTreeMap::new(), found: Arc::default() }
     }
 
     /// As the protocol describes tools.
@@ -181,7 +184,9 @@ impl Catalog {
         let own: About = fields(given)?;
         if tool == "hutch_find" {
             let text = own.text.ok_or_else(|| invalid("text is missing: what is wanted"))?;
-            return Ok(Wanted::Known(json!({"items": find::find(&self.found, &text).map_err(invalid)?})));
+            // What is no question does not wait: it would take memory.
+            find::check(&text).map_err(invalid)?;
+            return Ok(Wanted::Ask(Ask::find(text, Arc::clone(&self.found))));
         }
         if tool == "hutch_describe" && own.package.is_none() && self.packages.len() > 1 {
             let all = self.packages.iter().map(

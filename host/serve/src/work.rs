@@ -1,11 +1,12 @@
 //! What is asked for, carried out on the instances that stay open. One entry of the ledger for each, as on the command line.
 
-use crate::ask::{Ask, Back, Form, Tell, What, Words};
+use crate::ask::{Ask, Back, Form, Tell, What, Words, invalid};
 use crate::door::By;
 use crate::names::Names;
 use crate::question::{Change, Lines, Question, short};
 use crate::reply::{Facts, Reply, entry_facts, facts, failure};
 use crate::serving::{Served, Serving};
+use hutch::find::{self, KnownCommand};
 use hutch::{Answer, Call, EntryName, Failure, Grants, Instance, Mount, Moved, Session, Verified};
 use hutch_documents::diff::file_diffs;
 use hutch_documents::moved::moved_value;
@@ -73,6 +74,7 @@ impl<'s> Worker<'s> {
         match &ask.what {
             What::Told(Tell::Questions) => return Reply::done(json!({"items": self.waiting()})),
             What::Told(Tell::Decline(plan)) => return self.decline(ask.package, plan),
+            What::Find { text, among } => return found(text, among),
             _ => {}
         }
         let at = (self.serving.surroundings.now)();
@@ -88,6 +90,7 @@ impl<'s> Worker<'s> {
             What::Undo(back) => work.undo(back),
             What::Verify(entry) => work.verify(entry.as_ref()),
             What::History { before, limit } => work.history(*before, *limit),
+            What::Find { text, among } => Ok(found(text, among)),
             What::Told(tell) => work.told((ask.package, work.request), tell),
         };
         done.unwrap_or_else(|failure| Reply::failed(failure.report()))
@@ -398,6 +401,14 @@ impl Work<'_, '_> {
         }
         let facts = Facts::new();
         Ok(Reply::Done { document: json!({"items": items, "total": total}), facts })
+    }
+}
+
+/// Commands by what they do.
+fn found(text: &str, among: &[KnownCommand]) -> Reply {
+    match find::find(among, text) {
+        Ok(items) => Reply::done(json!({"items": items})),
+        Err(reason) => Reply::failed(invalid(reason)),
     }
 }
 

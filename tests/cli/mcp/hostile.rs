@@ -320,7 +320,7 @@ fn a_call_has_so_many_fields_and_is_told_so_much_of_what_is_wrong() {
     assert_eq!((told, message.contains("at most 1000 fields")), (None, true), "{message}");
 }
 
-/// Every word of a question that nothing uses is compared with all that something does, and others wait meanwhile.
+/// Every word of a question that nothing uses is compared with all that something does.
 #[test]
 fn a_question_of_too_many_words_is_refused_before_anything_is_compared() {
     let machine = Machine::new();
@@ -334,6 +334,27 @@ fn a_question_of_too_many_words_is_refused_before_anything_is_compared() {
         assert!(fault.message.contains(said), "{fault:?}");
     }
     assert!(client.done("hutch_find", json!({"text": words(64)}))["items"].is_array());
+}
+
+/// It waits behind what its own caller asked for before, and what takes no work is answered meanwhile.
+#[test]
+fn a_question_keeps_no_other_request_waiting() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &["--wait", "600s", "--tools-max=2", &todo(), &probe()], json!({}));
+    let add = json!({"package": "todo", "command": "add", "arguments": {"title": "tea"}});
+    client.done("hutch_call", add.clone());
+    let database = rusqlite::Connection::open(machine.home().join("instances/todo/default/hutch.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    // Whoever carries out anything is held up.
+    for _ in 0..8 {
+        client.send_call("hutch_call", add.clone());
+    }
+    let finding = client.send_call("hutch_find", json!({"text": "note a new task"}));
+    let listing = client.send("tools/list", json!({}));
+    let first = client.get();
+    assert_eq!(first["id"], listing, "{first}");
+    database.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(client.answer(finding)["result"]["structuredContent"]["items"][0]["command"], "add");
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn principal(context: &RequestContext<RoleServer>) -> Option<Principal> {
 /// What a token must be good for.
 fn scope(ask: &Ask) -> Scope {
     match ask.what {
-        What::Verify(_) | What::History { .. } => Scope::Read,
+        What::Verify(_) | What::History { .. } | What::Find { .. } => Scope::Read,
         _ => Scope::Run,
     }
 }
