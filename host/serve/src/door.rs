@@ -4,6 +4,7 @@
 use crate::ask::Ask;
 use crate::known::Known;
 use crate::reply::Reply;
+use crate::room::may_hold;
 use crate::serving::Serving;
 use crate::who::Principal;
 use crate::work::Worker;
@@ -229,7 +230,7 @@ impl Door {
             return Err(report.detail("kept", false));
         }
         let own = queue.lanes.get(&by.lane).map_or(0, VecDeque::len);
-        if own >= WAITING_MAX || queue.waiting >= ALL_WAITING_MAX {
+        if own >= WAITING_MAX || !may_hold(own, 1, queue.waiting - own, ALL_WAITING_MAX) {
             let whose = if own >= WAITING_MAX { "of this caller " } else { "" };
             let message = format!(
                 "{WORKERS} calls are under way, and {} {whose}wait",
@@ -491,6 +492,11 @@ mod tests {
         assert!(take("flood").is_ok());
         drop(taken);
         assert_eq!(door.load().waiting, 0);
+        // Nor do several who fill theirs keep one out who comes then.
+        let all = |at: usize| -> Vec<Taken> { std::iter::from_fn(|| take(&format!("flood {at}")).ok()).collect() };
+        let full: Vec<Vec<Taken>> = (0..9).map(all).collect();
+        assert_eq!(full.iter().map(Vec::len).collect::<Vec<_>>(), [64, 64, 64, 32, 16, 8, 4, 2, 1]);
+        assert!(take("one").is_ok());
     }
 
     #[test]

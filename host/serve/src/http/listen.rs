@@ -33,8 +33,6 @@ use tokio_util::sync::CancellationToken;
 const HEAD_BYTES_MAX: usize = 32 << 10;
 /// The most headers of a request.
 const HEADERS_MAX: usize = 64;
-/// A caller has at most this part of the connections, of those on which something is under way.
-const CONNECTIONS_SHARE: usize = 2;
 /// How often it is looked whether all has ended.
 const LOOKED_EVERY: Duration = Duration::from_millis(20);
 /// How long accepting waits after the system refused a connection: it has no more files, and others must end first.
@@ -206,7 +204,7 @@ pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::
     let graceful = GracefulShutdown::new();
     let connections_max = site.bounds.connections_max;
     let (room, idle) = (Arc::new(Semaphore::new(connections_max)), Arc::<Idle>::default());
-    let callers = Room::new(connections_max.div_ceil(CONNECTIONS_SHARE), connections_max);
+    let callers = Room::new(connections_max, connections_max);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,

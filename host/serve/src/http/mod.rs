@@ -43,8 +43,6 @@ const WATCHERS_EACH_MAX: usize = 16;
 
 /// The most bytes of bodies that are read, or wait for what they ask for, in longest bodies (`--body-max`).
 const BODIES_MAX: usize = 16;
-/// The most of those with one token.
-const BODIES_EACH_MAX: usize = 12;
 
 /// The description of what can be asked for, in the form of OpenAPI 3.1.
 pub fn described() -> Value {
@@ -74,9 +72,7 @@ pub fn serve(
             let (end, ending) = watch::channel(false);
             let base = origins.first().cloned().unwrap_or_else(|| format!("http://{here}"));
             let approvals = format!("{base}/approvals");
-            let (mut guard, surroundings) = (Guard::new(tokens, here, &origins), serving.surroundings);
-            let code = if link { (surroundings.seed)() } else { None };
-            let link = code.and_then(|code| guard.open_link(&base, here.port(), &code, (surroundings.now)()));
+            let bodies_max = bounds.body_bytes_max.saturating_mul(BODIES_MAX);
             let site = Site {
                 guard,
                 surroundings,
@@ -93,10 +89,7 @@ pub fn serve(
                 catalog,
                 telemetry: Arc::clone(&serving.telemetry),
                 watchers: Room::new(WATCHERS_EACH_MAX, WATCHERS_MAX),
-                bodies: Room::new(
-                    bounds.body_bytes_max.saturating_mul(BODIES_EACH_MAX),
-                    bounds.body_bytes_max.saturating_mul(BODIES_MAX),
-                ),
+                bodies: Room::new(bodies_max, bodies_max),
                 about: serving.packages.iter().map(|served| served.about.clone()).collect(),
                 ending,
             };
