@@ -307,9 +307,11 @@ impl Problems {
     }
 }
 
+/// The most characters of a value or a name.
+const SHOWN_CHARACTERS_MAX: usize = 60;
+
 /// A value from outside as a message shows it: in quotes, shortened, with nothing that a terminal would act on.
 pub(crate) fn shown(value: &str) -> String {
-    const SHOWN_CHARACTERS_MAX: usize = 60;
     quoted(value, SHOWN_CHARACTERS_MAX)
 }
 
@@ -322,7 +324,13 @@ pub(crate) fn shown_sentence(value: &str) -> String {
 /// One of the names that the package gives, as a message lists it: what could be more than a name is in quotes.
 pub(crate) fn shown_name(value: &str) -> String {
     let is_of_name = |c: char| c.is_alphanumeric() || "-_.:/+@".contains(c);
-    if !value.is_empty() && value.chars().all(is_of_name) { value.to_owned() } else { shown(value) }
+    match !value.is_empty() && value.chars().all(is_of_name) {
+        true => {
+            let (name, dots) = beginning(value, SHOWN_CHARACTERS_MAX);
+            format!("{name}{dots}")
+        }
+        false => shown(value),
+    }
 }
 
 /// What others wrote where a reason of ours repeats it, such as a library's message with a whole document in it: its beginning.

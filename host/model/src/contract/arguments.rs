@@ -122,7 +122,7 @@ impl Contract {
 /// The most violations that are said of one call.
 const VIOLATIONS_MAX: usize = 100;
 
-/// The most flags that are named to who used another one.
+/// The most names of what there is, flags, commands or choices, that are said to who used another one.
 const NAMED_MAX: usize = 20;
 
 /// The most violations of one call that are told what was probably meant: it is looked for among all names that there are.
@@ -267,8 +267,10 @@ impl<'c> Reader<'c> {
         let near = near.or_else(|| nearest(first, names.iter().copied()));
         // One word in place of several can't be written as one argument.
         let instead = near.filter(|near| !near.contains(' ')).map(str::to_owned);
-        let hint =
-            near.map_or_else(|| format!("commands are {}", names.join(", ")), |near| format!("did you mean {near}?"));
+        let hint = match near {
+            Some(near) => format!("did you mean {near}?"),
+            None => format!("commands are {}", named(names.into_iter(), str::to_owned)),
+        };
         let message = format!("there is no command {}; {hint}", shown(first));
         self.violation(ViolationKind::UnknownCommand, None, Some(at), message, instead);
     }
@@ -381,12 +383,7 @@ impl<'c> Reader<'c> {
         let hint = match (near, known) {
             (Some(near), _) => format!("did you mean --{near}?"),
             (None, []) => "there are none here".to_owned(),
-            (None, known) => {
-                let named: Vec<&str> = known.iter().take(NAMED_MAX).copied().collect();
-                let more = known.len() - named.len();
-                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-                format!("flags here are --{}{more}", named.join(", --"))
-            }
+            (None, known) => format!("flags here are {}", named(known.iter().copied(), |name| format!("--{name}"))),
         };
         let written = word.split_once('=').map_or(word, |(name, _)| name);
         let message = format!("there is no flag {}; {hint}", shown(written));
@@ -428,7 +425,7 @@ impl<'c> Reader<'c> {
         let known = self.choices.entry(&parameter.name).or_insert_with(|| choices().collect());
         if !known.is_empty() && !known.contains(value) {
             let instead = self.meant(value, choices()).map(whole);
-            let choices = parameter.choices.iter().map(|choice| shown_name(choice)).collect::<Vec<_>>().join(", ");
+            let choices = named(choices(), shown_name);
             let message = format!("{}: {} is none of {choices}", parameter.written(), shown(value));
             self.violation(ViolationKind::NotAChoice, Some(parameter), Some(at), message, instead);
         } else if !is_of_type(value, parameter.value_type) {
@@ -446,6 +443,15 @@ impl<'c> Reader<'c> {
             let message = format!("{}: {message}", parameter.written());
             self.violation(kind, Some(parameter), Some(at), message, None);
         }
+    }
+}
+
+/// The first few of some names, and how many more there are.
+fn named<'n>(mut names: impl Iterator<Item = &'n str>, said: impl Fn(&str) -> String) -> String {
+    let first = names.by_ref().take(NAMED_MAX).map(said).collect::<Vec<_>>().join(", ");
+    match names.count() {
+        0 => first,
+        more => format!("{first} and {more} more"),
     }
 }
 

@@ -88,6 +88,25 @@ fn each_violation_says_where_and_what_instead() {
 }
 
 #[test]
+fn so_many_choices_are_named_however_many_there_are_and_however_long() {
+    let mut contract = todo().contract().clone();
+    let list = contract.commands.iter_mut().find(|command| command.name == "list").unwrap();
+    let status = list.parameters.iter_mut().find(|parameter| parameter.name == "status").unwrap();
+    status.repeated = true;
+    status.choices = (0..1000).map(|at| format!("{at:04}{}", "x".repeat(100))).collect();
+    let words = ["list"].into_iter().chain(["--status", "?"].into_iter().cycle().take(200)).map(str::to_owned);
+    let words: Vec<String> = words.collect();
+    let read = contract.read_arguments(&words);
+    assert_eq!(read.violations.len(), VIOLATIONS_MAX);
+    for violation in &read.violations {
+        let message = &violation.message;
+        assert!(message.starts_with("--status: \"?\" is none of 0000x"), "{message}");
+        assert!(message.ends_with("… and 980 more"), "{message}");
+        assert!(message.len() < 2000, "{}", message.len());
+    }
+}
+
+#[test]
 fn an_answer_for_people_is_one_that_the_contract_has() {
     let file = todo();
     let without = Contract { parameters: Vec::new(), ..file.contract().clone() };
