@@ -57,7 +57,7 @@ pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
         version: package.map(|package| package.manifest().version().to_string()),
         digest: package.map(|package| Ok::<_, Fault>(package.digest()?.to_string())).transpose()?,
         component_asked: asked,
-        skills: checked.skills.iter().map(|skill| skill.name().to_string()).collect(),
+        skills: checked.skills.iter().map(ToString::to_string).collect(),
         errors,
         warnings,
         diagnostics,

@@ -7,7 +7,7 @@ use hutch_model::diagnostic::{Code, Diagnostic, sort};
 use hutch_model::front_matter::DOCUMENT_BYTES_MAX;
 use hutch_model::manifest::{MANIFEST_FILE, Manifest};
 use hutch_model::names::SkillName;
-use hutch_model::skill::{self, SKILL_FILE, SKILLS_FOLDER, Skill};
+use hutch_model::skill::{self, SKILL_FILE, SKILLS_FOLDER};
 
 pub(super) fn check(source: &Source, bounds: PackageBounds) -> Checked {
     let mut found = Vec::new();
@@ -66,18 +66,19 @@ fn check_folder(source: &Source, folder: &str, found: &mut Vec<Diagnostic>) {
     }
 }
 
+/// Reads a skill, of which nothing is kept but its name: together they may be as long as a package.
 fn check_skill(
     source: &Source,
     name: &SkillName,
     absent: impl Fn(&str) -> Diagnostic,
     found: &mut Vec<Diagnostic>,
-) -> Option<Skill> {
+) -> Option<SkillName> {
     let file = format!("{SKILLS_FOLDER}/{name}/{SKILL_FILE}");
     match fixed(&file).and_then(|path| read_text(source, &path, DOCUMENT_BYTES_MAX)) {
         Ok(Some(text)) => {
             let (skill, problems) = skill::parse(&text, &file, name);
             found.extend(problems);
-            skill
+            skill.map(|skill| skill.name().clone())
         }
         Ok(None) => {
             found.push(absent(&file));

@@ -36,9 +36,8 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::front_matter::{DOCUMENT_BYTES_MAX, decode};
 use hutch_model::ledger::Origin;
 use hutch_model::manifest::{self, MANIFEST_FILE, Manifest};
-use hutch_model::names::PackagePath;
+use hutch_model::names::{PackagePath, SkillName};
 use hutch_model::payload::Payload;
-use hutch_model::skill::Skill;
 use std::borrow::Cow;
 use std::sync::OnceLock;
 #[cfg(feature = "machine")]
@@ -310,8 +309,8 @@ impl Package {
 pub struct Checked {
     /// The package, unless it has errors.
     pub package: Option<Package>,
-    /// Its skills that have no errors.
-    pub skills: Vec<Skill>,
+    /// The names of its skills that have no errors.
+    pub skills: Vec<SkillName>,
     /// All problems, sorted by file, line and column.
     pub diagnostics: Vec<Diagnostic>,
 }

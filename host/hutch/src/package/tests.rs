@@ -88,8 +88,9 @@ fn a_good_package_opens() {
     assert_eq!(package.payload(), Payload::Component);
     assert_eq!(package.manifest().slug().as_str(), "todo");
     assert!(package.contract().unwrap().is_none());
-    let names: Vec<String> = folder.checked().skills.iter().map(|skill| skill.name().to_string()).collect();
-    assert_eq!(names, ["usage"]);
+    // Of what was read of skills nothing is held but this.
+    let names: Vec<SkillName> = folder.checked().skills;
+    assert_eq!(names, [SkillName::parse("usage").unwrap()]);
 }
 
 #[test]
