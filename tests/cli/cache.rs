@@ -234,6 +234,30 @@ fn code_for_elsewhere_is_written_to_a_file_and_nowhere_else() {
     assert_eq!(code, [PathBuf::new(); 0], "code for elsewhere, or of a preview, is in the cache");
 }
 
+/// Not the folder either, and not when something was used.
+#[test]
+fn a_preview_leaves_the_cache_as_it_is() {
+    let machine = Machine::new();
+    let cache = machine.path("cache");
+    let (small, other, todo) = (small(&machine), other(&machine), todo());
+    let preview = |words: &[&str]| {
+        let mut command = machine.hutch([words, &["--dry-run"]].concat());
+        let ran = Ran::of(command.env("XDG_CACHE_HOME", &cache));
+        assert_eq!(ran.status, 0, "{words:?}: {ran:?}");
+    };
+    preview(&["compile", &small]);
+    preview(&["check", &todo]);
+    assert!(!cache.exists());
+    assert!(compiled(&machine, &cache));
+    let files = || {
+        let files = std::fs::read_dir(cache.join("hutch")).unwrap();
+        files.map(|file| file.unwrap().path()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let before = files();
+    preview(&["compile", &small, &other]);
+    assert_eq!(files(), before);
+}
+
 /// No compiler is done within a millisecond, so what is written after it was not compiled for that.
 #[test]
 fn what_is_exported_is_found_in_the_cache_where_it_is_whole_and_nothing_of_it_is_kept_there() {

@@ -34,6 +34,11 @@ impl ArtifactCache {
         Shelf::open(path, key).map(ArtifactCache)
     }
 
+    /// The cache in this folder, if it is there, for one who keeps nothing: what it holds is used, and nothing of it changes.
+    pub fn open_to_read(path: &Path, key: impl FnOnce() -> Option<SealKey> + Send + 'static) -> Option<ArtifactCache> {
+        Shelf::open_to_read(path, key).map(ArtifactCache)
+    }
+
     /// Where it is.
     pub fn path(&self) -> &Path {
         self.0.path()
@@ -85,8 +90,8 @@ impl ArtifactCache {
                 None
             }
             _ if !use_is_noted => {
-                // If it can't be noted, it goes a little early one day. The file looks changed by it, so once a day it is read.
-                let _ = file.set_modified(now);
+                // The file looks changed by it, so once a day it is read.
+                self.0.note_use(&file, now);
                 Some(verdict)
             }
             Verdict::Code { component_instances, resources, .. } if stamp.is_settled(unix_ns(now)) => {
@@ -196,6 +201,26 @@ mod tests {
         cache.put(&name("2"), &refusal("other code"), None);
         std::fs::rename(path.join(file_name(&KEY, &name("2"))), path.join(file_name(&KEY, &name("1")))).unwrap();
         assert_eq!(says(cache.get(&name("1"))), None);
+    }
+
+    #[test]
+    fn one_who_only_reads_changes_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("cache");
+        assert!(ArtifactCache::open_to_read(&path, || Some(KEY)).is_none() && !path.exists());
+        let cache = ArtifactCache::open(&path, || Some(KEY)).unwrap();
+        cache.put(&name("1"), &refusal("code"), None);
+        cache.keep_note(&name("1"), b"note".to_vec());
+        let modified = |name: &String| std::fs::metadata(path.join(name)).unwrap().modified().unwrap();
+        let seen = || names(&path).iter().map(|name| (name.clone(), modified(name))).collect::<Vec<_>>();
+        names(&path).iter().for_each(|name| date(&path.join(name), 2 * USE_NOTED_AFTER));
+        let before = seen();
+        let reading = ArtifactCache::open_to_read(&path, || Some(KEY)).unwrap();
+        assert_eq!(says(reading.get(&name("1"))).as_deref(), Some("code"));
+        assert_eq!(reading.note(&name("1")).as_deref(), Some(&b"note"[..]));
+        reading.put(&name("2"), &refusal("other code"), reading.aside(&name("2")));
+        reading.keep_note(&name("2"), b"other note".to_vec());
+        assert_eq!(seen(), before);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Shelf {
     path: PathBuf,
     key: LazyLock<Option<SealKey>, Box<dyn FnOnce() -> Option<SealKey> + Send>>,
     bytes_max: u64,
+    /// Whether anything is written.
+    keeps: bool,
 }
 
 /// What the folder may hold; what was used longest ago goes first.
@@ -51,6 +53,15 @@ impl Shelf {
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         #[expect(clippy::disallowed_methods, reason = "the shelf is a path, and this makes the way to it")]
         builder.create(path).ok()?;
+        Shelf::at(path, key, true)
+    }
+
+    /// The shelf in this folder, if it is there, for one who writes nothing: neither files nor when they were used.
+    pub(crate) fn open_to_read(path: &Path, key: impl FnOnce() -> Option<SealKey> + Send + 'static) -> Option<Shelf> {
+        Shelf::at(path, key, false)
+    }
+
+    fn at(path: &Path, key: impl FnOnce() -> Option<SealKey> + Send + 'static, keeps: bool) -> Option<Shelf> {
         #[expect(clippy::disallowed_methods, reason = "the one place where the shelf's path becomes authority")]
         let dir = Dir::open_ambient_dir(path, ambient_authority()).ok()?;
         #[cfg(unix)]
@@ -62,7 +73,7 @@ impl Shelf {
             }
         }
         let key: Box<dyn FnOnce() -> Option<SealKey> + Send> = Box::new(key);
-        Some(Shelf { dir, path: path.to_owned(), key: LazyLock::new(key), bytes_max: BYTES_MAX })
+        Some(Shelf { dir, path: path.to_owned(), key: LazyLock::new(key), bytes_max: BYTES_MAX, keeps })
     }
 
     /// The same, holding at most so much.
@@ -96,9 +107,16 @@ impl Shelf {
         (&file).take(NOTE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
         if last_used(&metadata).is_some_and(|used| is_older(used, USE_NOTED_AFTER)) {
             #[expect(clippy::disallowed_methods, reason = "the file says when it was last used, by the system's clock")]
-            let _ = file.into_std().set_modified(SystemTime::now());
+            self.note_use(&file.into_std(), SystemTime::now());
         }
         key.unsealed(name, bytes)
+    }
+
+    /// Writes down when a file was used. If it can't be, the file goes a little early one day.
+    pub(crate) fn note_use(&self, file: &std::fs::File, at: SystemTime) {
+        if self.keeps {
+            let _ = file.set_modified(at);
+        }
     }
 
     /// Notes something: it may be gone at any time.
@@ -119,8 +137,11 @@ impl Shelf {
         }
     }
 
-    /// A file that gets this name once it is finished. `None` if none can be made: a full disk, most likely.
+    /// A file that gets this name once it is finished. `None` if none is to be made, or none can be: a full disk, most likely.
     pub(crate) fn aside(&self, file_name: &str) -> Option<Aside<'_>> {
+        if !self.keeps {
+            return None;
+        }
         // One for each writer: of several processes, and of several threads of one.
         static WRITERS: AtomicU64 = AtomicU64::new(0);
         let aside = format!("{file_name}.{}.{}", std::process::id(), WRITERS.fetch_add(1, Ordering::Relaxed));

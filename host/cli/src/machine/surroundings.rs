@@ -18,7 +18,7 @@ use hutch_model::invocation::Seed;
 use hutch_sandbox::{ArtifactCache, Compile, NOTICED_AFTER, Sandbox, SealKey, Work};
 use hutch_serve::Collected;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -154,7 +154,7 @@ pub(crate) fn host(global: &Global) -> Result<Host, Fault> {
     }));
     let (keeper, dry_run) = (home.clone(), global.dry_run);
     let key = move || SealKey::kept(&keeper, random_seed().ok().filter(|_| !dry_run).map(|seed| seed.0));
-    let sandbox = match cache(|| ArtifactCache::open(&cache_folder()?, key)) {
+    let sandbox = match cache(|| opened(global, &cache_folder()?, key)) {
         Some(cache) => sandbox.sharing(cache),
         None => sandbox,
     };
@@ -186,6 +186,18 @@ fn cache_folder() -> Option<PathBuf> {
     Some(etcetera::choose_base_strategy().ok()?.cache_dir().join("hutch"))
 }
 
+/// The cache in a folder. A preview neither makes it nor writes into it.
+fn opened(
+    global: &Global,
+    folder: &Path,
+    key: impl FnOnce() -> Option<SealKey> + Send + 'static,
+) -> Option<ArtifactCache> {
+    match global.dry_run {
+        true => ArtifactCache::open_to_read(folder, key),
+        false => ArtifactCache::open(folder, key),
+    }
+}
+
 /// What was compiled and read before, opened once: a process has one home.
 fn cache(open: impl FnOnce() -> Option<ArtifactCache>) -> Option<Arc<ArtifactCache>> {
     static CACHE: OnceLock<Option<Arc<ArtifactCache>>> = OnceLock::new();
@@ -200,7 +212,7 @@ pub(crate) fn memory(global: &Global) -> Result<Option<Memory>, Fault> {
     #[expect(clippy::disallowed_methods, reason = "the platform names the cache by its path; looking makes nothing")]
     let folder = cache_folder().filter(|folder| folder.is_dir());
     let found = key.zip(folder);
-    let cache = found.and_then(|(key, folder)| cache(|| ArtifactCache::open(&folder, move || Some(key))));
+    let cache = found.and_then(|(key, folder)| cache(|| opened(global, &folder, move || Some(key))));
     Ok(cache.map(|cache| Memory::new(cache, at)))
 }
 
