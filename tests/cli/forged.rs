@@ -173,6 +173,17 @@ fn the_answer_says_what_was_taken_as_told() {
     assert_eq!((&told["entries"], &told["equal"], &told["as_told"]), (&json!(6), &json!(2), &json!(2)), "{told}");
 }
 
+/// A person agreed to them on another home, or the file says so.
+#[test]
+fn the_answer_says_how_many_runs_were_confirmed_elsewhere() {
+    let machine = Machine::new();
+    machine.guest(&[&FIXED[..], &[&todo(), "add", "Write docs"]].concat()).answer();
+    machine.guest(&[&FIXED[..], &["--yes", &todo(), "remove", "td_0001", "--confirm"]].concat()).answer();
+    machine.run(["instance", "export", "--output", "file", "todo"]).result("instance export");
+    let taken = import(&machine, &["--input", "file"]).result("instance import");
+    assert_eq!((&taken["equal"], &taken["confirmed"]), (&json!(2), &json!(1)), "{taken}");
+}
+
 /// What a package ships makes a volume once: another first state, and every later one, is its maker's word.
 #[test]
 fn a_first_state_that_the_package_does_not_ship_is_taken_as_told() {

@@ -26,6 +26,8 @@ pub struct TakenIn {
     pub entries: u64,
     /// How many of them changed the state and were taken as they tell it, because no run came to it.
     pub as_told: u64,
+    /// How many of them are runs that somebody confirmed where they were made, as they tell it: nobody here did.
+    pub confirmed: u64,
     /// How many of them came to the same again by a package that was [carried](Package::carried) with them.
     pub by_carried: u64,
     /// Each of them, and what running it again came to: equal, or why it can't be had again, if it kept nothing.
@@ -107,7 +109,7 @@ impl Host {
         at: Instant,
         bundles: impl IntoIterator<Item = (Result<B, E>, Option<Pin>)>,
     ) -> Result<TakenIn, E> {
-        let mut all = TakenIn { entries: 0, as_told: 0, by_carried: 0, verified: Vec::new() };
+        let mut all = TakenIn { entries: 0, as_told: 0, confirmed: 0, by_carried: 0, verified: Vec::new() };
         let (mut session, makers) = (None, Makers::of(self, (package, earlier), operator)?);
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
@@ -122,6 +124,7 @@ impl Host {
             let _ = there.update_plain();
             all.entries += taken.entries;
             all.as_told += taken.as_told;
+            all.confirmed += taken.confirmed;
             all.by_carried += taken.by_carried;
             all.verified.extend(taken.verified);
             session = Some(there);
@@ -192,7 +195,7 @@ impl Host {
         has(trial.store(), head)?;
         settled(&before, &trial.head()?)?;
         let entries = trial.entries(before.last.sequence.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
-        let (mut as_told, mut by_carried) = (0, 0);
+        let (mut as_told, mut confirmed, mut by_carried) = (0, 0, 0);
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
             let Maker { package, limits } = makers.of_entry(&record);
@@ -204,6 +207,8 @@ impl Host {
             within(&trial, sealed.sequence, &record, limits)?;
             follows(&trial, sealed.sequence, &record)?;
             as_told += u64::from(told(&trial, package, sealed.sequence, &record)?);
+            let is_confirmed = record.invocation.as_ref().is_some_and(|invocation| invocation.confirmed);
+            confirmed += u64::from(record.outcome.is_some() && is_confirmed);
             // Before the first guest starts: behind a ring nothing is compiled.
             self.load_again(package, sealed);
         }
@@ -227,7 +232,7 @@ impl Host {
         }
         // A preview's store is one over the other: there the next bundle finds it.
         session.store.take(&entries, trial.store(), &session.as_owner(makers.now.package))?;
-        Ok((TakenIn { entries: new, as_told, by_carried, verified }, session))
+        Ok((TakenIn { entries: new, as_told, confirmed, by_carried, verified }, session))
     }
 }
 

@@ -301,9 +301,10 @@ impl Tab {
         let taken = taken.map_err(report)?;
         let items: Vec<Value> =
             taken.verified.into_iter().map(|(sealed, verified)| shown::verified(&sealed, verified)).collect();
-        let (entries, as_told, by_carried) = (taken.entries, taken.as_told, taken.by_carried);
-        let told =
-            json!({ "entries": entries, "as_told": as_told, "by_carried": by_carried, "verified": { "items": items } });
+        let told = json!({
+            "entries": taken.entries, "as_told": taken.as_told, "confirmed": taken.confirmed,
+            "by_carried": taken.by_carried, "verified": { "items": items },
+        });
         Ok((told, Vec::new()))
     }
 

@@ -115,6 +115,8 @@ pub(crate) struct InstanceImported {
     pub(crate) not_reproducible: usize,
     /// Changes of the state that no run came to, and that are taken as the files tell them
     pub(crate) as_told: u64,
+    /// Runs that a person confirmed elsewhere, as the files tell it, and nobody here
+    pub(crate) confirmed: u64,
     pub(crate) last: Option<Pinned>,
 }
 

@@ -283,15 +283,16 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
     if let Some((sealed, _)) = taken.verified.last() {
         output.done(Done::entry(sealed.pin(), own.instance.show(global, &sealed.pin())));
     }
-    let count = |name| taken.verified.iter().filter(|(_, verified)| verified.name() == name).count();
+    let count = |is: fn(&Verified) -> bool| taken.verified.iter().filter(|(_, verified)| is(verified)).count();
     let result = InstanceImported {
         package: package.manifest().slug().to_string(),
         instance: own.instance.instance.to_string(),
         entries: taken.entries,
-        equal: count(Verified::Equal.name()),
+        equal: count(|verified| matches!(verified, Verified::Equal)),
         by_carried: taken.by_carried,
-        not_reproducible: count("not_reproducible"),
+        not_reproducible: count(|verified| matches!(verified, Verified::NotReproducible(_))),
         as_told: taken.as_told,
+        confirmed: taken.confirmed,
         last: taken.verified.last().map(|(sealed, _)| sealed.pin().into()),
     };
     output.answer("instance import", InstanceImports::Instance(result), human::fields)
