@@ -507,6 +507,21 @@ fn a_slug_is_whose_it_was_whatever_became_of_its_state() {
 }
 
 #[test]
+fn a_refusal_beside_a_removed_version_says_that_it_is_removed() {
+    let machine = Machine::new();
+    package::copy(&machine, "package");
+    machine.run(["sign", "--new-key", "mine"]).result("sign");
+    machine.run(["pack", "package", "--output", PLACE]).result("pack");
+    machine.run(["sign", PLACE, "--key", "mine"]).result("sign");
+    machine.run(["--yes", "install", PLACE, "--key", "mine.pub"]).result("install");
+    fs::remove_file(machine.path(&format!("{PLACE}.sigstore.json"))).unwrap();
+    let refused = || machine.run(["--yes", "install", PLACE]).fault("SIGNER_CHANGED", 30).message;
+    assert!(refused().contains("the installed version was signed by"), "{}", refused());
+    machine.run(["--yes", "remove", "probe"]).result("remove");
+    assert!(refused().contains("the removed version was signed by"), "{}", refused());
+}
+
+#[test]
 fn what_is_judged_is_what_is_installed_whatever_a_place_is_by_now() {
     let machine = Machine::new();
     machine.run(["push", &todo(), "oci-layout:shop"]).result("push");

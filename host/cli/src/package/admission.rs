@@ -122,6 +122,11 @@ impl Before {
     pub(crate) fn installed(&self) -> Option<&Pin> {
         (!self.is_removed).then_some(&self.pin)
     }
+
+    /// What it is called in a sentence.
+    fn version(&self) -> &'static str {
+        if self.is_removed { "the removed version" } else { "the installed version" }
+    }
 }
 
 /// What there was under a slug, if anything that matters was. Of a pin that nobody can read nobody can tell whose the state is.
@@ -184,7 +189,7 @@ pub(crate) fn admit(
         check_change(&candidate, before, said)?;
     }
     // What was granted to one that was removed is granted to none.
-    let (before, installed) = (before.map(|before| &before.pin), before.and_then(Before::installed));
+    let installed = before.and_then(Before::installed);
     let policy = trust::policy(global)?;
     let from = trust::pinned(&candidate.source);
     let trusted = trust::keys(&policy, &from);
@@ -298,10 +303,10 @@ impl By {
 
 /// Who may have done one thing for a package.
 struct Known<'k> {
-    /// What it is called in a pin.
-    role: &'static str,
-    /// How it is said that one who did it before did not do it now.
-    lacks: fn(&str) -> String,
+    /// What was done.
+    did: Says,
+    /// What the version before is called; empty if there is none.
+    version: &'static str,
     /// Who did it for the version before.
     before: Option<By>,
     /// Who must have, by a lock.
@@ -312,10 +317,45 @@ struct Known<'k> {
     trusted: &'k [Signer],
     /// Whether it may be another than before.
     may_change: bool,
-    is_update: bool,
 }
 
-impl Known<'_> {
+impl<'k> Known<'k> {
+    /// Who may have done this, by the version before and by what was said.
+    fn of(did: Says, before: Option<&Before>, said: &'k Said<'_>, trusted: &'k [Signer]) -> Result<Known<'k>, Fault> {
+        let (version, pin) = (before.map_or("", Before::version), before.map(|before| &before.pin));
+        let (by, locked) = match did {
+            Says::Signed => (pin.map(|pin| (pin.signer.as_ref(), pin.signer_unnamed)), &said.signer),
+            Says::Built => (pin.map(|pin| (pin.attester.as_ref(), pin.attester_unnamed)), &said.attester),
+        };
+        let (locked, named, may_change) = (locked.as_ref(), said.keys, said.allowed.allow_signer_change);
+        let mut known = Known { did, version, before: None, locked, named, trusted, may_change };
+        if let Some((Some(text), is_unnamed)) = by {
+            let who = Signer::parse(text).map_err(|error| {
+                let message = format!("the {} in the pin: {error}", known.role());
+                Fault::new(ErrorCode::StoreDamaged, message)
+            })?;
+            known.before = Some(By { who, is_unnamed });
+        }
+        Ok(known)
+    }
+
+    /// What who did it is called in a pin.
+    fn role(&self) -> &'static str {
+        match self.did {
+            Says::Signed => "signer",
+            Says::Built => "attester",
+        }
+    }
+
+    /// How it is said that one who did it before did not do it now.
+    fn lacks(&self, name: &str) -> String {
+        let version = self.version;
+        match self.did {
+            Says::Signed => format!("{version} was signed by {name}, and this one was not"),
+            Says::Built => format!("{name} says how {version} was built, and not how this one was"),
+        }
+    }
+
     /// Who did it: whom the caller named or took over from a lock by a word of its own, else who did it before, else somebody whom the
     /// policy knows, else whom a lock names, where nothing was there before. `did` is the first of these who did.
     fn by(&self, did: impl Fn(&[Signer]) -> Result<Option<Signer>, Fault>) -> Result<Option<By>, Fault> {
@@ -323,15 +363,12 @@ impl Known<'_> {
         let is_known = |who: &Signer| self.named.contains(who) || self.trusted.contains(who);
         let other = self.locked.filter(|locked| !is_known(locked) && known != Some(*locked));
         let changed = |name: &Signer, message: String| {
-            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail(self.role, name.name()).into())
+            Err(ErrorReport::new(ErrorCode::SignerChanged, message).detail(self.role(), name.name()).into())
         };
-        if let Some(locked) = other.filter(|_| self.is_update && !self.may_change) {
+        if let Some(locked) = other.filter(|_| !self.version.is_empty() && !self.may_change) {
             let before = known.map_or_else(|| "nobody".to_owned(), Signer::name);
-            let (role, name) = (self.role, locked.name());
-            return changed(
-                locked,
-                format!("the lock names {name} as {role}, and for the installed version that is {before}"),
-            );
+            let (role, name, version) = (self.role(), locked.name(), self.version);
+            return changed(locked, format!("the lock names {name} as {role}, and for {version} that is {before}"));
         }
         let taken: Vec<Signer> = self.named.iter().chain(other.filter(|_| self.may_change)).cloned().collect();
         let mut found = did(&taken)?;
@@ -342,7 +379,7 @@ impl Known<'_> {
             Some(known)
                 if !self.may_change && found.as_ref().is_none_or(|found| found != known && self.named.is_empty()) =>
             {
-                changed(known, (self.lacks)(&known.name()))
+                changed(known, self.lacks(&known.name()))
             }
             _ => Ok(match found {
                 Some(who) => {
@@ -357,43 +394,21 @@ impl Known<'_> {
     }
 }
 
-/// Who did something for the version before, by the pin.
-fn known(by: Option<(&String, bool)>, role: &str) -> Result<Option<By>, Fault> {
-    by.map(|(text, is_unnamed)| match Signer::parse(text) {
-        Ok(who) => Ok(By { who, is_unnamed }),
-        Err(error) => Err(Fault::new(ErrorCode::StoreDamaged, format!("the {role} in the pin: {error}"))),
-    })
-    .transpose()
-}
-
 /// Who signed it.
-fn signer(signed: &Signed, before: Option<&Pin>, said: &Said<'_>, trusted: &[Signer]) -> Result<Option<By>, Fault> {
-    let known = Known {
-        role: "signer",
-        lacks: |name| format!("the version that is installed was signed by {name}, and this one was not"),
-        before: known(before.and_then(|pin| Some((pin.signer.as_ref()?, pin.signer_unnamed))), "signer")?,
-        locked: said.signer.as_ref(),
-        named: said.keys,
-        trusted,
-        may_change: said.allowed.allow_signer_change,
-        is_update: before.is_some(),
-    };
+fn signer(signed: &Signed, before: Option<&Before>, said: &Said<'_>, trusted: &[Signer]) -> Result<Option<By>, Fault> {
+    let known = Known::of(Says::Signed, before, said, trusted)?;
     signed.required(&[said.signer.as_slice(), said.keys].concat())?;
     known.by(|who| signed.by(who))
 }
 
 /// Who says how it was built.
-fn attester(signed: &Signed, before: Option<&Pin>, said: &Said<'_>, trusted: &[Signer]) -> Result<Option<By>, Fault> {
-    let known = Known {
-        role: "attester",
-        lacks: |name| format!("{name} says how the installed version was built, and not how this one was"),
-        before: known(before.and_then(|pin| Some((pin.attester.as_ref()?, pin.attester_unnamed))), "attester")?,
-        locked: said.attester.as_ref(),
-        named: said.keys,
-        trusted,
-        may_change: said.allowed.allow_signer_change,
-        is_update: before.is_some(),
-    };
+fn attester(
+    signed: &Signed,
+    before: Option<&Before>,
+    said: &Said<'_>,
+    trusted: &[Signer],
+) -> Result<Option<By>, Fault> {
+    let known = Known::of(Says::Built, before, said, trusted)?;
     let must = said.attester.as_slice();
     let before = known.before.as_ref().map(|by| by.who.clone());
     signed::sound(&signed.verdicts(&[must, before.as_slice(), said.keys, trusted].concat()))?;
