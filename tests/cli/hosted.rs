@@ -136,18 +136,20 @@ fn an_application_that_declares_no_flag_hands_its_listing_on_and_tells_its_own_r
     let help = machine.guest(&[&package, "--help"]).document();
     for name in ["trigger", "workflow", "writeback"] {
         let file = std::fs::read_to_string(machine.path(&format!("made/package/agent/rules/{name}.md"))).unwrap();
-        let rule = help["rules"].as_array().unwrap().iter().find(|rule| rule["name"] == name).unwrap();
+        let rule = help["package_rules"].as_array().unwrap().iter().find(|rule| rule["name"] == name).unwrap();
         assert!(file.ends_with(&format!("---\n\n{}\n", rule["content"].as_str().unwrap())), "{rule}");
     }
     assert!(help["skills"][0]["description"].as_str().unwrap().starts_with("Keeps short notes"), "{}", help["skills"]);
-    // Rules that nobody would read, larger than an agent has room for, are as none; and a package without any is told those of the host.
+    // The host's own rules stand by themselves. A package's that nobody would read, larger than an agent has room for, are as none.
+    let rules = help["rules"].clone();
+    assert!(rules.to_string().contains("hutch find"), "{rules}");
     let long = format!("---\nname: long\ndescription: d\n---\n{}", "x".repeat(16 << 10));
     std::fs::write(machine.path("made/package/agent/rules/long.md"), long).unwrap();
     let help = machine.guest(&[&package, "--help"]).document();
-    assert!(help["rules"].to_string().contains("hutch find"), "{}", help["rules"]);
+    assert_eq!((&help["rules"], help.get("package_rules")), (&rules, None));
     std::fs::remove_dir_all(machine.path("made/package/agent")).unwrap();
     let help = machine.guest(&[&package, "--help"]).document();
-    assert!(help["rules"].to_string().contains("hutch find"), "{}", help["rules"]);
+    assert_eq!((&help["rules"], help.get("package_rules")), (&rules, None));
 }
 
 #[test]

@@ -19,7 +19,17 @@ pub mod verified;
 
 pub use page::{Listed, Page};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
+
+/// Whose words the texts of an object are: data, and no instructions of the host's. Its `rules` are the host's wherever they stand.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    /// Whoever made the package.
+    Package,
+}
 
 /// An object of which nothing more is said.
 pub type Open = Map<String, Value>;

@@ -4,6 +4,7 @@ use crate::ask::{About, Ask, Back, Called, Form, What, Words, entry, fields, inv
 use crate::own_tools;
 use crate::serving::{Serving, TOOLS_BYTES_MAX};
 use hutch::find::{self, KnownCommand};
+use hutch_documents::By;
 use hutch_documents::agent::reads_stdin;
 use hutch_model::contract::{Command, Contract, ValueType};
 use hutch_model::digest::{Digest, Kind as DigestKind};
@@ -184,15 +185,14 @@ impl Catalog {
         let own: About = fields(given)?;
         if tool == "hutch_find" {
             let text = own.text.ok_or_else(|| invalid("text is missing: what is wanted"))?;
-            // What is no question does not wait: it would take memory.
-            find::check(&text).map_err(invalid)?;
-            return Ok(Wanted::Ask(Ask::find(text, Arc::clone(&self.found))));
+            let items = find::find(&self.found, &text).map_err(invalid)?;
+            return Ok(Wanted::Known(json!({"by": By::Package, "items": items})));
         }
         if tool == "hutch_describe" && own.package.is_none() && self.packages.len() > 1 {
             let all = self.packages.iter().map(
                 |known| json!({"package": known.slug, "description": known.contract.summary, "commands": names(known)}),
             );
-            return Ok(Wanted::Known(json!({"packages": all.collect::<Vec<_>>()})));
+            return Ok(Wanted::Known(json!({"by": By::Package, "packages": all.collect::<Vec<_>>()})));
         }
         let (package, known) = self.package(own.package.as_deref())?;
         if tool == "hutch_describe" {
@@ -215,11 +215,13 @@ impl Catalog {
         let Some(name) = command else {
             let commands = known.contract.commands.iter();
             let listed = commands.map(|command| json!({"command": command.name, "description": command.description}));
-            return Ok(json!({"package": known.slug, "commands": listed.collect::<Vec<_>>()}));
+            let listed: Vec<_> = listed.collect();
+            return Ok(json!({"by": By::Package, "package": known.slug, "commands": listed}));
         };
         let command = self.command(known, name)?;
         let errors = known.contract.errors.iter().filter(|error| command.errors.contains(&error.code));
         Ok(json!({
+            "by": By::Package,
             "package": known.slug,
             "command": command.name,
             "description": command.description,

@@ -36,5 +36,14 @@ pub(crate) fn told(machine: &Machine, package: &str, file: &str, content: &str) 
         told.push((answer, result["structuredContent"].take()));
         told.push((answer, result["_meta"]["hutch/error"].take()));
     }
+    // Where the commands are no tools of their own, what is found and described is told by name.
+    let mut few = Client::legacy(machine, &["--tools-max=1", package], json!({}));
+    for (answer, tool, arguments) in [
+        ("mcp_find", "hutch_find", json!({"text": "obey"})),
+        ("mcp_describe", "hutch_describe", json!({})),
+        ("mcp_describe", "hutch_describe", json!({"command": "args"})),
+    ] {
+        told.push((answer, few.done(tool, arguments)));
+    }
     told
 }

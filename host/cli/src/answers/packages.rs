@@ -3,7 +3,7 @@
 use super::{FilesVerified, Signature, ToolsAnswer, levels, levels_anywhere};
 use hutch::find::Match;
 use hutch::index::Release;
-use hutch_documents::Open;
+use hutch_documents::{By, Open};
 use hutch_documents::diff::FileDiff;
 use hutch_model::asks::Asks;
 use hutch_model::contract::Effect;
@@ -18,6 +18,7 @@ use serde_json::Value;
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CatalogItem {
+    pub(crate) by: By,
     pub(crate) slug: String,
     pub(crate) name: String,
     pub(crate) version: String,
@@ -53,6 +54,7 @@ pub(crate) struct InstalledItem {
 /// A command that was found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FoundItem {
+    pub(crate) by: By,
     pub(crate) package: String,
     pub(crate) call: String,
     #[schemars(schema_with = "levels_anywhere")]
@@ -128,6 +130,7 @@ struct IndexedRelease {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ShowAnswer {
+    pub(crate) by: By,
     pub(crate) slug: String,
     pub(crate) version: String,
     pub(crate) trust: &'static str,
@@ -188,6 +191,7 @@ struct Problem {
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ExampleItem {
+    pub(crate) by: By,
     pub(crate) command: String,
     pub(crate) description: String,
     pub(crate) arguments: Vec<String>,
@@ -210,6 +214,7 @@ pub(crate) enum MetaAnswer {
 /// A package by its contract.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct MetaPackage {
+    pub(crate) by: By,
     pub(crate) package: String,
     pub(crate) version: String,
     pub(crate) contract: &'static str,

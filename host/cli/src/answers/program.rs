@@ -1,6 +1,6 @@
 //! Answers about this program and this machine.
 
-use hutch_documents::{Listed, Open};
+use hutch_documents::{By, Listed, Open};
 use hutch_model::diagnostic::Severity;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -36,6 +36,10 @@ pub(crate) struct ExplainAnswer {
 /// What a code means to one who can end with it.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub(crate) struct Meaning {
+    /// absent if the words are the host's
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "By")]
+    pub(crate) by: Option<By>,
     /// which code it is; absent if CODE says it
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]

@@ -13,6 +13,7 @@ use crate::screen::human;
 use crate::screen::told::{Screen, Told};
 use hutch::package::Package;
 use hutch_certify::target::Hosting;
+use hutch_documents::By;
 use hutch_documents::agent;
 use hutch_documents::envelope;
 use hutch_documents::run::Room;
@@ -100,8 +101,12 @@ pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String
                 text = format!("{text}\n\n{more}");
                 help["more"] = more.into();
             }
+            help["by"] = json!(By::Package);
+            help["rules"] = agent::rules();
             let own: Vec<Value> = rules(package).collect();
-            help["rules"] = if own.is_empty() { agent::rules() } else { own.into() };
+            if !own.is_empty() {
+                help["package_rules"] = own.into();
+            }
             let skills = package.manifest().skills().iter().map(SkillName::as_str);
             help["skills"] = skills
                 .map(|name| {
@@ -119,7 +124,7 @@ pub(crate) fn about(package: &Package, word: &str, about: About, words: &[String
         About::Version => (json!({"ok": true, "name": name, "version": version}), format!("{name} {version}")),
         About::Brief => {
             let text = brief(package).unwrap_or_else(|| contract.summary.clone());
-            (json!({"ok": true, "brief": text}), text)
+            (json!({"ok": true, "by": By::Package, "brief": text}), text)
         }
     })
 }

@@ -11,6 +11,7 @@ use crate::screen::human;
 use clap::Args;
 use hutch::installed::Pin;
 use hutch::package::{Outline, PackageBounds};
+use hutch_documents::By;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::manifest::Manifest;
 use hutch_model::trust::Policy;
@@ -111,6 +112,7 @@ pub(super) fn entry(policy: &Policy, manifest: &Manifest, place: &Place) -> Cata
         Place::Installed(pin) => (pin.source.clone(), Some(pin.digest), Some(installed(pin))),
     };
     CatalogItem {
+        by: By::Package,
         slug: manifest.slug().to_string(),
         name: manifest.name().to_owned(),
         version: manifest.version().to_string(),

@@ -10,6 +10,7 @@ use crate::package::packages;
 use crate::refusal::fault::Fault;
 use crate::screen::told::Told;
 use clap::Args;
+use hutch_documents::By;
 use hutch_model::terminal::one_line;
 use serde_json::Value;
 use std::path::PathBuf;
@@ -36,6 +37,7 @@ pub(crate) fn examples(global: &Global, own: &ExamplesArguments, output: &Output
         items.extend(command.examples.iter().map(|example| {
             let words = ["hutch", "run", &call].into_iter().chain(example.args.iter().map(String::as_str));
             ExampleItem {
+                by: By::Package,
                 command: command.name.clone(),
                 description: example.description.clone(),
                 arguments: example.args.clone(),

@@ -10,6 +10,7 @@ use crate::refusal::repair;
 use crate::screen::human;
 use crate::spec::facts;
 use clap::Args;
+use hutch_documents::By;
 use hutch_model::contract::Failure;
 use hutch_model::diagnostic::{Code, Severity};
 use hutch_model::error_code::ErrorCode;
@@ -118,6 +119,7 @@ fn of_package(global: &Global, path: &Path, code: &str) -> Result<(Vec<Meaning>,
     let explain = |failure: &Failure| {
         let commands = contract.commands.iter().filter(|command| command.errors.contains(&failure.code));
         Meaning {
+            by: Some(By::Package),
             origin: contract.name.clone(),
             cause: failure.description.clone(),
             exit_status: failure.exit_status,

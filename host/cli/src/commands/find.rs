@@ -12,6 +12,7 @@ use crate::screen::human;
 use clap::Args;
 use hutch::find::{self, Found, KnownCommand};
 use hutch::index::{Index, Package, Release};
+use hutch_documents::By;
 use hutch_model::trust::{Level, Policy};
 use hutch_registry::Reference;
 use std::collections::{BTreeMap, BTreeSet};
@@ -136,6 +137,7 @@ fn place(call: &str) -> String {
 fn item(found: Found, meta: Option<String>, indexed: Option<FoundInIndex>) -> FoundItem {
     let Found { command, score, reasons, .. } = found;
     FoundItem {
+        by: By::Package,
         package: command.package,
         call: command.call,
         trust: command.trust,

@@ -12,6 +12,7 @@ use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use crate::screen::human;
 use clap::{Args, ValueEnum};
+use hutch_documents::By;
 use hutch_model::asks::Asks;
 use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract, Failure, Parameter};
 use hutch_model::error_code::ErrorCode;
@@ -85,6 +86,7 @@ pub(super) fn listed(
 
 fn about(contract: &Contract, manifest: &Manifest, trust: &str, global_parameters: Vec<Value>) -> MetaPackage {
     MetaPackage {
+        by: By::Package,
         package: contract.name.clone(),
         version: contract.version.clone(),
         contract: CONTRACT_SCHEMA,

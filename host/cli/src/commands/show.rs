@@ -9,6 +9,7 @@ use crate::package::{signed, trust};
 use crate::refusal::fault::Fault;
 use crate::screen::told::Told;
 use clap::Args;
+use hutch_documents::By;
 use hutch_model::asks::Asks;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -63,6 +64,7 @@ pub(crate) fn show(global: &Global, own: &ShowArguments, output: &Output) -> Res
         skills.push(SkillAnswer { name: name.clone(), description, content });
     }
     let result = ShowAnswer {
+        by: By::Package,
         slug: manifest.slug().to_string(),
         version: manifest.version().to_string(),
         trust,

@@ -27,6 +27,7 @@ impl Contract {
                 "openWorldHint": false,
             },
             "_meta": {
+                "hutch/by": "package",
                 "hutch/command": command.name,
                 "hutch/confirmationRequired": command.confirmation_required,
             },

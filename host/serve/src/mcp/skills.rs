@@ -7,8 +7,8 @@ use hutch::package::Package;
 use hutch_model::hidden::hidden;
 use hutch_model::names::PackagePath;
 use hutch_model::skill::{self, SKILL_FILE, SKILLS_FOLDER};
-use rmcp::model::{Resource, ResourceContents, Skill, SkillFrontmatter, SkillResource, SkillResources};
-use serde_json::Value;
+use rmcp::model::{MetaObject, Resource, ResourceContents, Skill, SkillFrontmatter, SkillResource, SkillResources};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 /// The most bytes of all files together.
@@ -76,7 +76,9 @@ impl Skills {
             self.files.insert(uri, File { description, bytes });
         }
         let (uri, fields) = taught.ok_or_else(|| unfit(format!("it has no {SKILL_FILE}")))?;
-        self.skills.push(Skill::new(uri, fields, SkillResources::Files(resources)));
+        let mut skill = Skill::new(uri, fields, SkillResources::Files(resources));
+        skill.meta = Some(by_package());
+        self.skills.push(skill);
         Ok(())
     }
 
@@ -85,6 +87,7 @@ impl Skills {
         let one = |(uri, file): (&String, &File)| {
             let resource = Resource::new(uri, uri.rsplit('/').next().unwrap_or_default());
             let resource = resource.with_mime_type(mime(uri, &file.bytes)).with_size(file.bytes.len() as u64);
+            let resource = resource.with_meta(by_package());
             match &file.description {
                 Some(description) => resource.with_description(description),
                 None => resource,
@@ -101,8 +104,13 @@ impl Skills {
             Ok(text) if is_seen(text) => ResourceContents::text(text, uri),
             _ => ResourceContents::blob(data_encoding::BASE64.encode(&file.bytes), uri),
         };
-        Some(contents.with_mime_type(mime(uri, &file.bytes)))
+        Some(contents.with_mime_type(mime(uri, &file.bytes)).with_meta(by_package()))
     }
+}
+
+/// Whose words these are, as tools say it too.
+fn by_package() -> MetaObject {
+    MetaObject(Map::from_iter([("hutch/by".to_owned(), "package".into())]))
 }
 
 fn mime(uri: &str, bytes: &[u8]) -> &'static str {
