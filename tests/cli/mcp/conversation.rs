@@ -443,3 +443,28 @@ fn a_client_is_told_what_starts_the_server() {
         assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
     }
 }
+
+/// Whatever else stands in the file stays as it is written, and nobody gets to read it; a link to it stays one.
+#[cfg(unix)]
+#[test]
+fn what_a_clients_file_holds_stays_its_owners() {
+    use std::os::unix::fs::PermissionsExt;
+    let machine = Machine::new();
+    shelf(&machine);
+    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
+    let file = machine.path("person/.cursor/mcp.json");
+    let write = || machine.run(["mcp", "--client", "cursor", "--write", "todo"]).result("mcp");
+    write();
+    assert_eq!(mode(&file), 0o600);
+    let before = "{\n  \"z\": 12345678901234567890123,\n  \"a\": \"token\"\n}\n";
+    let target = machine.write("dotfiles/mcp.json", before);
+    std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o640)).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    std::os::unix::fs::symlink(&target, &file).unwrap();
+    let backup = write()["backup"].as_str().unwrap().to_owned();
+    assert_eq!(std::fs::read_link(&file).unwrap(), target);
+    assert_eq!((mode(&target), mode(std::path::Path::new(&backup))), (0o640, 0o600));
+    assert_eq!(std::fs::read_to_string(&backup).unwrap(), before);
+    let now = std::fs::read_to_string(&target).unwrap();
+    assert!(now.starts_with(before.trim_end_matches("\n}\n")) && now.ends_with("}\n"), "{now}");
+}

@@ -1,13 +1,15 @@
 //! What makes the clients of the protocol that people have start `hutch mcp`: where each reads it, and in which form.
 
-use crate::machine::{input, new_file, surroundings};
+use super::spliced;
+use crate::machine::new_file::{self, NewFile};
+use crate::machine::{input, surroundings};
 use crate::package::packages::is_there;
 use crate::refusal::fault::Fault;
 use clap::ValueEnum;
 use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -80,35 +82,41 @@ impl Client {
         Ok(Told { path: path.display().to_string(), configuration, backup })
     }
 
-    /// Puts the server into the file and leaves all else in it. The bytes that it had are kept beside it first.
+    /// Puts the server into the file and leaves all else in it as it is written. The bytes that it had are kept beside it first. Other servers'
+    /// tokens may stand there: nobody gets to read them by it.
     fn write(self, path: &Path, server: &Value, wait: Duration) -> Result<Option<String>, Fault> {
-        let bytes = is_there(path).then(|| input::whole(path, FILE_BYTES_MAX, wait)).transpose()?;
-        let mut all = match bytes.as_deref().map(<[u8]>::trim_ascii) {
-            None | Some([]) => Map::new(),
-            Some(text) => match document::read(text) {
-                Ok(Value::Object(all)) => all,
-                _ => return Err(unread(path, "no JSON object")),
-            },
-        };
-        let servers = all.entry(self.key()).or_insert_with(|| json!({}));
-        let Some(servers) = servers.as_object_mut() else { return Err(unread(path, "no object of servers")) };
-        if servers.insert(NAME.to_owned(), server.clone()).as_ref() == Some(server) {
-            return Ok(None);
+        let names = [self.key(), NAME];
+        if !is_there(path) {
+            let text = spliced::with("{}", &names, server).map_err(|error| Fault::host(error.to_string()))?;
+            make(new_file::folder_of(path))?;
+            return NewFile::begin_private(path)?.filled(format!("{text}\n").as_bytes()).map(|()| None);
         }
-        let backup = bytes.map(|bytes| kept(path, &bytes)).transpose()?;
-        let text = serde_json::to_string_pretty(&all).map_err(|error| Fault::host(error.to_string()))?;
-        make(new_file::folder_of(path))?;
-        new_file::replace(path, format!("{text}\n").as_bytes())?;
-        Ok(backup)
+        let bytes = input::whole(path, FILE_BYTES_MAX, wait)?;
+        let whole = std::str::from_utf8(&bytes).map_err(|_| unread(path, self.key()))?;
+        let changed = match whole.trim() {
+            "" => format!("{}\n", spliced::with("{}", &names, server).map_err(|_| unread(path, self.key()))?),
+            text => {
+                let all = document::read(text.as_bytes()).map_err(|_| unread(path, self.key()))?;
+                if all[self.key()][NAME] == *server {
+                    return Ok(None);
+                }
+                let new = spliced::with(text, &names, server).map_err(|_| unread(path, self.key()))?;
+                whole.replacen(text, &new, 1)
+            }
+        };
+        let backup = kept(path, &bytes)?;
+        new_file::replace(path, changed.as_bytes())?;
+        Ok(Some(backup))
     }
 }
 
-fn unread(path: &Path, what: &str) -> Fault {
-    let report = ErrorReport::new(ErrorCode::Usage, format!("{} holds {what}, and is left alone", path.display()));
+fn unread(path: &Path, key: &str) -> Fault {
+    let message = format!("{} is no JSON object in which {key} is one, and is left alone", path.display());
+    let report = ErrorReport::new(ErrorCode::Usage, message);
     report.suggest("put there by hand what the call prints without --write").into()
 }
 
-/// Keeps bytes beside the file under the first name that is free.
+/// Keeps bytes beside the file under the first name that is free, for its owner alone.
 fn kept(path: &Path, bytes: &[u8]) -> Result<String, Fault> {
     let named = |at: u32| {
         PathBuf::from(format!(
@@ -119,7 +127,7 @@ fn kept(path: &Path, bytes: &[u8]) -> Result<String, Fault> {
     };
     let free = (0..1000).map(named).find(|one| !is_there(one));
     let backup = free.ok_or_else(|| Fault::usage(format!("{} has too many backups beside it", path.display())))?;
-    new_file::write(&backup, bytes, false)?;
+    NewFile::begin_private(&backup)?.filled(bytes)?;
     Ok(backup.display().to_string())
 }
 

@@ -42,6 +42,7 @@ pub(crate) mod show;
 pub(crate) mod sign;
 pub(crate) mod skills;
 pub(crate) mod soundness;
+mod spliced;
 pub(crate) mod state;
 mod templates;
 mod tokens;

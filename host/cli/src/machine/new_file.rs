@@ -4,7 +4,7 @@
 use crate::refusal::fault::Fault;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -142,13 +142,34 @@ pub(crate) fn write(path: &Path, bytes: &[u8], dry_run: bool) -> Result<(), Faul
     if dry_run { preview(path, bytes) } else { NewFile::begin(path)?.filled(bytes) }
 }
 
-/// Writes a file in the place of the one that is there: a reader finds the one or the other.
+/// Writes a file in the place of the one that is there: a reader finds the one or the other, and who could not read the one can't read the other.
+/// Links that lead to it stay.
+#[expect(clippy::disallowed_methods, reason = "the caller named the file")]
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<(), Fault> {
-    let mut file = NewFile::begin(path)?;
     let failed = |error: io::Error| Fault::file(path, &error);
-    file.aside.as_file_mut().write_all(bytes).map_err(failed)?;
-    file.aside.as_file().sync_all().map_err(failed)?;
-    file.aside.persist(path).map(drop).map_err(|error| failed(error.error))
+    if path.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+        return NewFile::begin(path)?.filled(bytes);
+    }
+    let place = path.canonicalize().map_err(failed)?;
+    let before = place.metadata().map_err(failed)?;
+    let mut aside = NewFile::begin_private(&place)?.aside;
+    aside.write_all(bytes).and_then(|()| take_after(aside.as_file(), &before)).map_err(failed)?;
+    aside.as_file().sync_all().map_err(failed)?;
+    aside.persist(&place).map(drop).map_err(|error| failed(error.error))
+}
+
+/// Gives a new file the owner, the group and the mode of the one in whose place it goes. A group that can't be given may do nothing.
+fn take_after(file: &File, before: &Metadata) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+        let group = Some(before.gid());
+        let given = fchown(file, Some(before.uid()), group).or_else(|_| fchown(file, None, group));
+        let kept = if given.is_ok() { 0o777 } else { 0o707 };
+        file.set_permissions(std::fs::Permissions::from_mode(before.mode() & kept))
+    }
+    #[cfg(not(unix))]
+    file.set_permissions(before.permissions())
 }
 
 /// Whether the file could be written, without writing it.
