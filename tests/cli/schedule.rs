@@ -168,6 +168,23 @@ fn what_is_exported_makes_the_call_wherever_it_is_started() {
     assert_eq!(lines, ["CRON_TZ=UTC", &format!("{EVERY_MORNING} {command}")]);
 }
 
+/// Which home and which rings hold here is said by variables that what makes the call may not have.
+#[test]
+fn what_is_exported_is_of_this_home_and_behind_these_rings() {
+    let (machine, todo) = (Machine::new(), todo());
+    let line = |variables: &[(&str, &str)]| {
+        let mut hutch = machine.hutch(["schedule", "--at", EVERY_MORNING, "--export", "cron", &todo, "due"]);
+        let result = Ran::of(hutch.envs(variables.iter().copied())).result("schedule");
+        result["export"]["files"][0]["text"].as_str().unwrap().to_owned()
+    };
+    let data = machine.path("data").display().to_string();
+    let told = line(&[("XDG_DATA_HOME", &data), ("HUTCH_RING", "required")]);
+    assert!(told.contains(&format!(" HUTCH_HOME={data}/hutch HUTCH_RING=required ")), "{told}");
+    for usual in [&[][..], &[("HUTCH_RING", "auto")], &[("XDG_DATA_HOME", "data")]] {
+        assert!(!line(usual).contains("HUTCH_"), "{usual:?}");
+    }
+}
+
 /// What the call is given beside its arguments is judged as in a run, and is in what is exported, wherever that is read.
 #[test]
 fn what_a_call_is_given_goes_with_it() {

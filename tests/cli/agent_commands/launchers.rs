@@ -48,10 +48,8 @@ fn a_launcher_runs_the_installed_package_and_no_other() {
     let place = default_place(&hutch);
     assert_eq!(preview["launcher"], json!({"path": word(&place), "on_path": false}));
     assert!(!place.parent().unwrap().exists());
-    // Only a home that is named is written into it.
-    let home = word(&hutch.home());
-    let install = ["install", "packages/todo", "--launcher"];
-    let made = hutch.call_with(&install, "", &[("HUTCH_HOME", &home)]).result();
+    // Its home is written into it, whichever variable leads there.
+    let made = hutch.line("install packages/todo --launcher").result();
     assert_eq!(made["launcher"], preview["launcher"]);
     assert_eq!(hutch.line("catalog").result()["items"][0]["launcher"], word(&place));
     // Not even where something else has that name, as it has in the launcher's own folder.
@@ -82,6 +80,19 @@ fn a_launcher_runs_the_installed_package_and_no_other() {
     assert_eq!((dropped.status, &dropped.json()["items"][0]["title"]), (0, &json!(title)), "{dropped:?}");
     assert_eq!(start(&hutch, &place, &["--yes", "list"], Path::new("/")).json()["count"], 0);
     assert_eq!(start(&hutch, &place, &["get", "td_9999"], Path::new("/")).status, 20);
+}
+
+#[test]
+fn rings_that_are_required_here_are_required_where_it_is_started() {
+    let hutch = Hutch::new();
+    let place = default_place(&hutch);
+    let text = |ring: &str| {
+        let ended = hutch.call_with(&["install", "packages/todo", "--launcher"], "", &[("HUTCH_RING", ring)]);
+        assert_eq!(ended.status, 0, "{ended:?}");
+        fs::read_to_string(&place).unwrap()
+    };
+    assert!(text("required").contains("\nHUTCH_RING=${HUTCH_RING:-required}\nexport HUTCH_RING\n"));
+    assert!(!text("auto").contains("HUTCH_RING"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! What a client that keeps the rules can do: find tools, call them, look at what was done, take it back and prove it.
 
 use super::{Client, LEGACY, MODERN};
-use crate::support::{DIGITS, Machine, package, probe, repository, todo};
+use crate::support::{DIGITS, Machine, Ran, package, probe, repository, todo};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -424,6 +424,13 @@ fn a_client_is_told_what_starts_the_server() {
     assert!(std::path::Path::new(server["command"].as_str().unwrap()).is_absolute(), "{server}");
     assert_eq!(server["args"][0], "mcp");
     assert!(!file.exists());
+    // A client may have none of these variables.
+    let mut elsewhere = machine.hutch(["mcp", "--client", "cursor", &todo()]);
+    let data = machine.path("data");
+    let printed = Ran::of(elsewhere.env("XDG_DATA_HOME", &data).env("HUTCH_RING", "off")).result("mcp");
+    let told = &printed["configuration"]["mcpServers"]["hutch"]["args"];
+    let told: Vec<&str> = told.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
+    assert_eq!(told[..5], ["mcp", "--home", data.join("hutch").to_str().unwrap(), "--ring", "off"]);
     let write = |words: &[&str]| machine.run([&["mcp", "--client", "cursor", "--write"], words].concat());
     let before = "{\"theme\": 1, \"mcpServers\": {\"other\": {\"command\": \"x\"}}}";
     machine.write("person/.cursor/mcp.json", before);

@@ -7,6 +7,7 @@ use crate::answer::output::Output;
 use crate::answers::McpAnswer;
 use crate::call::invocation::{Asked, parse_limit, parse_mount};
 use crate::flags::global::Global;
+use crate::machine::{stores, surroundings};
 use crate::package::packages;
 use crate::refusal::fault::Fault;
 use crate::screen::human;
@@ -77,9 +78,10 @@ pub(crate) fn mcp(
 
 /// What makes a client start what this line would serve, wherever the client stands.
 fn configure(global: &Global, own: &McpArguments, client: Client, output: &Output) -> Result<ExitCode, Fault> {
+    stores::none_named("what a client starts")?;
     let mut words = vec!["mcp".to_owned()];
-    if let Some(home) = &global.home {
-        words.extend(["--home".to_owned(), absolute(home)?]);
+    for told in surroundings::for_later(global)? {
+        words.extend([told.flag.to_owned(), told.value]);
     }
     if own.instance.as_str() != "default" {
         words.extend(["--instance".to_owned(), own.instance.to_string()]);

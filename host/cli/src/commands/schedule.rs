@@ -193,14 +193,13 @@ fn exported(
     };
     let program = surroundings::program().map_err(|error| Fault::host(format!("this program: {error}")))?;
     let program = utf8(&program)?;
-    let home = surroundings::named_home(global).map(|_| surroundings::home(global)).transpose()?;
-    let home = home.map(|home| utf8(&home)).transpose()?;
+    let told = surroundings::for_later(global)?;
     let package = match place {
         Place::Local { path, .. } => utf8(path)?,
         Place::Installed(pin) => format!("{INSTALLED}{}", pin.slug),
     };
     let words = own.words(&[&program, "run", "--instance", own.instance.as_str()], given, &package);
-    let environment = home.iter().map(|home| ("HUTCH_HOME", home.as_str())).collect();
+    let environment = told.iter().map(|one| (one.variable, one.value.as_str())).collect();
     let scheduled = Scheduled { name, times, environment, words };
     let refused = |error: NotExported| Fault::usage(error.to_string());
     let (form, files, notes) = match form {

@@ -228,8 +228,37 @@ pub(crate) fn home(global: &Global) -> Result<PathBuf, Fault> {
 }
 
 /// The home, if the command line or HUTCH_HOME names one.
-pub(crate) fn named_home(global: &Global) -> Option<PathBuf> {
+fn named_home(global: &Global) -> Option<PathBuf> {
     global.home.clone().or_else(|| home_in_environment().map(PathBuf::from))
+}
+
+/// What a call has to be told that is made later, by a program that has other variables than this one.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    pub(crate) variable: &'static str,
+    pub(crate) flag: &'static str,
+    pub(crate) value: String,
+}
+
+/// What keeps a later call at this home and behind these rings: whatever was named, or is other than for who knows nothing but a person's folder.
+pub(crate) fn for_later(global: &Global) -> Result<Vec<Setting>, Fault> {
+    let found = home(global)?;
+    let is_usual = cfg!(windows) || person().is_ok_and(|person| person.join(".local/share/hutch") == found);
+    let home = match is_usual && named_home(global).is_none() {
+        true => None,
+        false => {
+            let text = found.into_os_string().into_string();
+            let value = text.map_err(|home| Fault::usage(format!("{} is not UTF-8", home.display())))?;
+            Some(Setting { variable: "HUTCH_HOME", flag: "--home", value })
+        }
+    };
+    let ring = match global.ring.map_or_else(ring, Ok)? {
+        Ring::Auto => None,
+        Ring::Required => Some("required"),
+        Ring::Off => Some("off"),
+    };
+    let ring = ring.map(|when| Setting { variable: "HUTCH_RING", flag: "--ring", value: when.to_owned() });
+    Ok(home.into_iter().chain(ring).collect())
 }
 
 /// The home that the environment names, as far as a line can name it too.

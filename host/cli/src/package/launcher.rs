@@ -144,22 +144,24 @@ pub(crate) fn is_there(launcher: &Launcher) -> bool {
         && std::fs::read(path).is_ok_and(|bytes| bytes == launcher.text.as_bytes())
 }
 
-/// The home is named where this call named one. As a variable, since what a path may hold is more than an argument may.
+/// What keeps it at this home and behind these rings stands in variables, since what a path may hold is more than an argument may. Whoever calls
+/// it may say otherwise of the rings.
 fn text(global: &Global, slug: &Slug) -> Result<String, Fault> {
     let program = surroundings::program().map_err(|error| Fault::host(format!("this program: {error}")))?;
     let program = quote::always(as_text(&program)?);
-    let home = match surroundings::named_home(global) {
-        Some(_) => {
-            let home = surroundings::home(global)?;
-            format!("HUTCH_HOME={}\nexport HUTCH_HOME\n", quote::always(as_text(&home)?))
-        }
-        None => String::new(),
-    };
+    let told = surroundings::for_later(global)?.into_iter().map(|one| {
+        let value = match one.variable {
+            "HUTCH_RING" => format!("${{HUTCH_RING:-{}}}", one.value),
+            _ => quote::always(&one.value),
+        };
+        format!("{0}={value}\nexport {0}\n", one.variable)
+    });
+    let told: String = told.collect();
     // Only the very first word can be the host's: wherever else it stands it is the application's, as behind `run`.
     Ok(format!(
         "#!/bin/sh\n# Starts the package {slug}, which hutch installed; hutch remove {slug} takes this file away.\n\
          # {slug} --yes COMMAND confirms a call that asks for it.\n\
-         {home}case ${{1-}} in\n--yes) shift && exec {program} run --yes {INSTALLED}{slug} \"$@\" ;;\nesac\n\
+         {told}case ${{1-}} in\n--yes) shift && exec {program} run --yes {INSTALLED}{slug} \"$@\" ;;\nesac\n\
          exec {program} run {INSTALLED}{slug} \"$@\"\n"
     ))
 }
