@@ -28,6 +28,11 @@ fn an_instance_goes_to_another_home_and_on_from_there() {
     let (one, other) = (machine(), Machine::new());
     let exported = export(&one, &["--output", "bundle"]);
     assert_eq!((&exported["entries"], &exported["last"]["hash"]), (&json!(5), &head(&one, "todo")["hash"]));
+    #[cfg(unix)]
+    {
+        let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(one.path("bundle")).unwrap());
+        assert_eq!(mode & 0o777, 0o600, "it holds what nobody else may read in the home");
+    }
     // The same ledger is the same bytes.
     export(&one, &["--output", "bundle"]);
     let bytes = fs::read(one.path("bundle")).unwrap();

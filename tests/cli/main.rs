@@ -42,6 +42,8 @@ mod forged;
 mod grants;
 mod guard;
 mod guest_errors;
+#[cfg(unix)]
+mod home;
 mod hosted;
 mod index;
 mod input;

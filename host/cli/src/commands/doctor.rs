@@ -6,6 +6,8 @@ use crate::answer::output::Output;
 use crate::answers::{DoctorAnswer, DoctorCheck};
 use crate::feedback::issues::Issues;
 use crate::flags::global::{Global, Ring};
+#[cfg(unix)]
+use crate::line::quote;
 use crate::machine::health::check;
 use crate::machine::needs::Needs;
 use crate::machine::ring;
@@ -66,6 +68,7 @@ fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
         Ok(_) => check("home", "bad", format!("{} is no folder", home.display()), Some("name another with --home")),
         Err(_) => check("home", "ok", format!("{} is made when it is first needed", home.display()), None),
     }];
+    checks.extend(written_by_others(&home));
     checks.push(match trust::policy(global) {
         Ok(policy) => {
             let message = format!("{} keys and {} rules", policy.keys.len(), policy.rules.len());
@@ -170,6 +173,28 @@ fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
 fn has_room(home: &Path) -> io::Result<()> {
     const CALL_BYTES: usize = 1 << 20;
     tempfile::tempfile_in(home)?.write_all(&vec![0; CALL_BYTES])
+}
+
+/// What of the home others may write, if anything: who does decides what is run, and by which rules.
+#[cfg(unix)]
+#[expect(clippy::disallowed_methods, reason = "the home is a path that may lead to nothing yet")]
+fn written_by_others(home: &Path) -> Option<DoctorCheck> {
+    use std::os::unix::fs::MetadataExt;
+    let has = |path: &PathBuf, rights: u32| path.metadata().is_ok_and(|found| found.mode() & rights != 0);
+    let home = home.to_owned();
+    // Nobody gets to what is below a home that nobody else may enter.
+    let is_entered = has(&home, 0o011);
+    let below = ["packages", "instances"].into_iter().chain(trust::FILES).filter(|_| is_entered);
+    let all = std::iter::once(home.clone()).chain(below.map(|name| home.join(name)));
+    let open: Vec<String> = all.filter(|path| has(path, 0o022)).map(|path| path.display().to_string()).collect();
+    let mend = format!("chmod -R go-w {}", quote::always(&home.display().to_string()));
+    let found = format!("others may write {}", open.join(", "));
+    (!open.is_empty()).then(|| check("rights", "warn", found, Some(&mend)))
+}
+
+#[cfg(not(unix))]
+fn written_by_others(_: &Path) -> Option<DoctorCheck> {
+    None
 }
 
 /// A ring, as it is: one that is not whole is less than what is promised, and all that there is where rings are required.

@@ -247,7 +247,8 @@ fn write_new(global: &Global, path: &Path, parts: &mut Parts<'_>) -> Result<u64,
         new_file::preview(path, part.get_ref())?;
         return Ok(part.get_ref().len() as u64);
     }
-    let mut file = NewFile::begin(path)?;
+    // It holds what the instance holds, which nobody else may read either.
+    let mut file = NewFile::begin_private(path)?;
     let mut writer = BufWriter::new(file.file());
     parts.write(&mut writer).map_err(failed)?;
     writer.flush().map_err(|error| Fault::file(path, &error))?;

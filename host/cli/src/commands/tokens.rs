@@ -2,6 +2,7 @@
 
 use crate::machine::input;
 use crate::machine::new_file::NewFile;
+use crate::machine::place::make_private;
 use crate::machine::surroundings;
 use crate::refusal::fault::Fault;
 use data_encoding::BASE64URL_NOPAD;
@@ -17,13 +18,12 @@ pub(crate) const FILE: &str = "serve.tokens";
 const BYTES_MAX: u64 = 64 << 10;
 
 /// Makes the file with two tokens, unless something is there: a person's, and one for a program that may not agree to anything.
-#[expect(clippy::disallowed_methods, reason = "the home may not be there yet")]
 pub(crate) fn make(path: &Path) -> Result<(), Fault> {
     if crate::package::packages::is_there(path) {
         return Ok(());
     }
     if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(|error| Fault::file(folder, &error))?;
+        make_private(folder)?;
     }
     let secret = || Ok::<String, Fault>(BASE64URL_NOPAD.encode(&surroundings::random_seed()?.0));
     let text = format!(

@@ -1,5 +1,6 @@
 //! Feedback, kept on this machine: one JSON file for each issue below `<home>/issues` (rules F1 to F8).
 
+use crate::machine::place::make_private;
 use crate::refusal::fault::Fault;
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, OpenOptions};
@@ -208,7 +209,7 @@ impl Issues {
     fn dir(&self, create: bool) -> Result<Option<Dir>, Fault> {
         let authority = cap_std::ambient_authority();
         if create {
-            Dir::create_ambient_dir_all(&self.folder, authority).map_err(|error| Fault::file(&self.folder, &error))?;
+            make_private(&self.folder)?;
         }
         match Dir::open_ambient_dir(&self.folder, authority) {
             Ok(dir) => Ok(Some(dir)),

@@ -1,5 +1,6 @@
-//! Where a package is that a caller named.
+//! Where a package is that a caller named, and the folders of a home.
 
+use crate::refusal::fault::Fault;
 use hutch::installed::Pin;
 use std::path::{Path, PathBuf};
 
@@ -37,4 +38,14 @@ impl Place {
 #[expect(clippy::disallowed_methods, reason = "nothing is opened")]
 pub(crate) fn without_links(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Makes a folder of the home, and the home, where they are missing: whatever the umask lets, nobody else may enter what is made.
+pub(crate) fn make_private(folder: &Path) -> Result<(), Fault> {
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way to it")]
+    builder.create(folder).map_err(|error| Fault::file(folder, &error))
 }

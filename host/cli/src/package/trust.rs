@@ -2,7 +2,7 @@
 //! matter. `<home>/trusted_root.json`, if it is there, says whose certificates count.
 
 use crate::flags::global::Global;
-use crate::machine::place::{Place, without_links};
+use crate::machine::place::{Place, make_private, without_links};
 use crate::machine::surroundings;
 use crate::package::network;
 use crate::refusal::fault::Fault;
@@ -102,7 +102,7 @@ pub(crate) fn change(global: &Global, change: impl FnOnce(&mut Policy) -> Result
     }
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |error: io::Error| Fault::file(&path, &error);
-    std::fs::create_dir_all(folder).map_err(failed)?;
+    make_private(folder)?;
     let _lock = lock(folder.join(LOCK_FILE), global.wait)?;
     let (policy, changed) = apply(&path)?;
     if changed {
