@@ -190,7 +190,9 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
     };
     let near = match error.kind() {
         ErrorKind::UnknownArgument => near_flag(&root, &path, &argument),
-        ErrorKind::InvalidValue => nearest(&value, valid.split(", ")).map(str::to_owned),
+        ErrorKind::InvalidValue => {
+            nearest(&value, valid.split(", ").filter(|known| !known.is_empty())).map(str::to_owned)
+        }
         _ => None,
     };
     let wrong = [&command, &value, &argument].into_iter().find(|wrong| words.host.contains(wrong));

@@ -52,10 +52,12 @@ fn main() -> ExitCode {
     let line =
         CallLine::new(words.clone(), surroundings::home_variable()).beside(|| arguments::command_for(Some("run")));
     let mut output = Output::new(Format::asked_for(&words.host), words.host.iter().any(|word| word == "--quiet"));
+    output.typed = line.text();
     match parsed {
         Ok((mut arguments, matches)) => {
             let home = arguments.global.home.as_ref().map(|home| home.display().to_string());
             arguments.global.line = line.with_home(home);
+            output.typed = arguments.global.line.text();
             output.shaping = Shaping::of(&arguments.global);
             output.settle(&arguments.global);
             progress::settle(&arguments.global, pairs::is_refused(&matches, "progress"));

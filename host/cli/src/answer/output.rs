@@ -53,6 +53,8 @@ pub(crate) struct Output {
     /// Whom answers are for: what a guest's arguments ask of the host can change it.
     pub(crate) format: Cell<Format>,
     pub(crate) shaping: Shaping,
+    /// The line that is carried out, if it can be written: it mends no failure of its own.
+    pub(crate) typed: Option<String>,
     /// Whether answers are about what would be done.
     pub(crate) preview: Cell<bool>,
     quiet: bool,
@@ -69,6 +71,7 @@ impl Output {
         Output {
             format: Cell::new(format),
             shaping: Shaping::default(),
+            typed: None,
             preview: Cell::new(false),
             quiet,
             paged: Cell::new(true),
@@ -189,6 +192,7 @@ impl Output {
     /// Reports a failure on standard error, and gives its exit status.
     pub(crate) fn fail(&self, fault: &Fault) -> ExitCode {
         let mut report = cleaned(fault.report().clone(), self.shaping.cleaning);
+        report.fixes.retain(|fix| self.typed.as_ref() != Some(&fix.cmd));
         // With standard error closed there is nobody to tell; the status still says it.
         match self.format.get() {
             Format::Human => {
