@@ -38,6 +38,17 @@ fn a_secret_reaches_the_guest_and_no_file() {
     run(&["--secret", "TOKEN", "--env", "TOKEN=x"]).fault("ARGUMENT_REFUSED", 2);
     let twice = machine.hutch(["run", "--secret", "NAME", "--env", "NAME=x", &path, "env"]).env("NAME", "y").output();
     assert!(String::from_utf8(twice.unwrap().stderr).unwrap().contains("NAME is given by --env and by --secret"));
+    // Arguments and other variables are kept as they are.
+    for (given, arguments, place) in [
+        (&[][..], &["return-ok", "x correct-horse-battery-staple"][..], "argument 2"),
+        (&["--env", "NAME=x-correct-horse-battery-staple"], &["env"], "the value of NAME"),
+    ] {
+        let words = [&["run", "--unchecked", "--secret", "TOKEN"], given, &[path.as_str()], arguments].concat();
+        let mut refused = machine.hutch(words);
+        let fault = Ran::of(refused.env("TOKEN", value).env("HUTCH_HOME", machine.path("home")));
+        let fault = fault.fault("ARGUMENT_REFUSED", 2);
+        assert!(fault.message.contains(place) && !fault.message.contains(value), "{fault:?}");
+    }
     // The guest prints it, so this run's output is not kept.
     let ran = run(&["--secret", "TOKEN", "--contract", "any"]);
     assert_eq!(ran.answer()["variables"], json!([["TOKEN", value]]));

@@ -63,6 +63,14 @@ pub enum Failure {
         /// The name.
         name: String,
     },
+    /// The value of a secret stands where the ledger would keep it as it is.
+    #[error("the value of the secret {name:?} stands in {place} too, which the ledger keeps")]
+    SecretTold {
+        /// The name that the guest knows the secret by.
+        name: String,
+        /// Where else it stands: `argument 2`, or `the value of NAME`.
+        place: String,
+    },
     /// A real folder was granted that the package does not ask for.
     #[error("the package does not ask for a folder mounted as {name:?}")]
     MountNotAsked {
@@ -350,7 +358,7 @@ impl Failure {
             Failure::Invocation(InvocationError::TooLarge { limit, .. }) => limit.info().code,
             Failure::Invocation(_) => ErrorCode::Usage,
             Failure::Bundle { .. } => ErrorCode::PackageInvalid,
-            Failure::Guard(_) => ErrorCode::ArgumentRefused,
+            Failure::Guard(_) | Failure::SecretTold { .. } => ErrorCode::ArgumentRefused,
             Failure::Confirmation { .. } => ErrorCode::ConfirmationRequired,
             Failure::Environment { .. } | Failure::MountNotAsked { .. } => ErrorCode::PermissionDenied,
             Failure::Mount { changed: true, .. } => ErrorCode::Conflict,
@@ -405,6 +413,7 @@ impl Failure {
                 | Failure::Confirmation { .. }
                 | Failure::Arguments { .. }
                 | Failure::NoSchema
+                | Failure::SecretTold { .. }
                 | Failure::Environment { .. }
                 | Failure::MountNotAsked { .. }
         )
@@ -427,6 +436,9 @@ impl Failure {
                 report.detail("rule", violation.rule.id()).detail("argument", violation.index as u64 + 1)
             }
             Failure::Bundle { .. } => report.suggest("make it again with hutch pack --compiled"),
+            Failure::SecretTold { name, .. } => {
+                report.suggest("leave it out there: the application has it by its name").detail("name", name.as_str())
+            }
             Failure::Environment { name } | Failure::MountNotAsked { name } => report.detail("name", name.as_str()),
             Failure::Arguments { violations } => {
                 report.detail("violations", serde_json::to_value(violations).unwrap_or_default())

@@ -82,6 +82,29 @@ impl Prepared {
 /// A secret shorter than this is not looked for.
 const SHORT_BYTES: usize = 4;
 
+/// A secret shorter than this, in characters, may stand anywhere by chance: that is no reason to refuse a call.
+const TOLD_CHARACTERS_MIN: usize = 8;
+
+/// Refuses the value of a secret among what an entry holds as it is: arguments, and values of the environment that are none.
+fn check_secrets(call: &Call) -> Result<(), Failure> {
+    for (name, secret) in call.environment.iter().filter(|(_, value)| value.secret) {
+        let told = |text: &str| redact::holds(text.as_bytes(), &secret.value);
+        if secret.value.chars().count() < TOLD_CHARACTERS_MIN {
+            continue;
+        }
+        let argument = call.arguments.iter().position(|argument| told(argument));
+        let mut plain = call.environment.iter().filter(|(_, value)| !value.secret);
+        let place = match argument {
+            Some(at) => Some(format!("argument {}", at + 1)),
+            None => plain.find(|(_, value)| told(&value.value)).map(|(other, _)| format!("the value of {other}")),
+        };
+        if let Some(place) = place {
+            return Err(Failure::SecretTold { name: name.clone(), place });
+        }
+    }
+    Ok(())
+}
+
 /// What each call of a package begins with: the program's name, and the arguments of its entry.
 pub(crate) fn leading(manifest: &Manifest) -> impl Iterator<Item = &str> {
     std::iter::once(manifest.slug().as_str()).chain(manifest.entry().arguments().iter().map(String::as_str))
@@ -158,6 +181,7 @@ impl Host {
         if let Some(name) = call.environment.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::Environment { name: name.clone() });
         }
+        check_secrets(call)?;
         let asked: BTreeSet<&str> = manifest.mounts().iter().map(|path| path.as_str()).collect();
         if let Some(name) = call.mounts.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::MountNotAsked { name: name.clone() });
