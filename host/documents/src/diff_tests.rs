@@ -241,8 +241,7 @@ fn folders_are_read_once_each() {
         outer.push(entry(&folder, inner));
     }
     let outer = counted.objects.insert_tree(&Tree::new(outer).unwrap());
-    let Node::Folder { tree, .. } = counted.objects.insert_tree(&Tree::new(vec![entry("a", outer)]).unwrap())
-    else {
+    let Node::Folder { tree, .. } = counted.objects.insert_tree(&Tree::new(vec![entry("a", outer)]).unwrap()) else {
         panic!("a folder");
     };
     let mut files = Files::of(&counted, &tree);

@@ -106,7 +106,10 @@ impl Shelf {
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(NOTE_BYTES_MAX)).ok()?);
         (&file).take(NOTE_BYTES_MAX).read_to_end(&mut bytes).ok()?;
         if last_used(&metadata).is_some_and(|used| is_older(used, USE_NOTED_AFTER)) {
-            #[expect(clippy::disallowed_methods, reason = "the file says when it was last used, by the system's clock")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the file says when it was last used, by the system's clock"
+            )]
             self.note_use(&file.into_std(), SystemTime::now());
         }
         key.unsealed(name, bytes)

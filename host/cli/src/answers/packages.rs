@@ -3,8 +3,8 @@
 use super::{FilesVerified, Signature, ToolsAnswer, levels, levels_anywhere};
 use hutch::find::Match;
 use hutch::index::Release;
-use hutch_documents::{By, Open};
 use hutch_documents::diff::FileDiff;
+use hutch_documents::{By, Open};
 use hutch_model::asks::Asks;
 use hutch_model::contract::Effect;
 use hutch_model::diagnostic::Diagnostic;

@@ -38,6 +38,8 @@ pub(crate) struct Item {
     #[serde(default)]
     pub(crate) seed: Option<Seed>,
     // What `hutch examples` says besides: so that its answer is a batch as it is.
+    #[serde(default, rename = "by")]
+    _by: Option<String>,
     #[serde(default, rename = "command")]
     _command: Option<String>,
     #[serde(default, rename = "description")]
@@ -163,7 +165,7 @@ mod tests {
             "{\"arguments\":[\"add\",\"x\"]}\n{\"arguments\":[\"list\"]}\n",
             "[\"add\",\"x\"] [\"list\"]",
             "[[\"add\",\"x\"],{\"arguments\":[\"list\"]}]",
-            r#"{"ok":true,"result":{"items":[{"arguments":["add","x"],"exit_status":0,"line":"l"},["list"]]},"rules":[]}"#,
+            r#"{"ok":true,"result":{"items":[{"arguments":["add","x"],"by":"package","exit_status":0,"line":"l"},["list"]]},"rules":[]}"#,
             r#"{"items":[["add","x"],["list"]]}"#,
         ];
         for form in forms {

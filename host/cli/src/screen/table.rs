@@ -82,7 +82,11 @@ impl Table {
                 }
             }
             let deepest = cells.iter().map(|(lines, _)| lines.len()).max().unwrap_or(1);
-            let nth = |at: usize| cells.iter().map(move |(lines, tone)| (lines.get(at).copied().unwrap_or(""), *tone));
+            let nth = |at: usize| {
+                let part =
+                    move |(lines, tone): &(Vec<_>, _)| lines.get(at).map_or(("", Tone::Plain), |line| (*line, *tone));
+                cells.iter().map(part)
+            };
             (0..deepest).map(|at| line(nth(at), &widths)).collect::<Vec<_>>()
         });
         let mut body: Vec<Vec<(String, Tone)>> = lines.collect();
