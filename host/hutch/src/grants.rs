@@ -1,20 +1,17 @@
 //! Granted folders and the record: an intent is written down before the first change, the folders are changed inside the transaction
-//! of the record and put back if it is refused, and what a run that did not live had begun is taken back by the next one to open the
-//! instance. A plan changes no folder: of what its run wants there, it is written down how that can be told from anything else.
+//! of the record and put back if it is refused; what a run that did not live had begun, `settling` takes back. A plan changes no
+//! folder: of what its run wants there, it is written down how that can be told from anything else.
 
 use crate::failure::{Failure, Unkept};
-use crate::mount::{Carried, Carry, CarryError, Keeping, KeptName, Mount, Seal, Wishes, keep, recover, staging_name};
+use crate::mount::{Carried, Carry, CarryError, Keeping, KeptName, Mount, Seal, Wishes, keep, staging_name};
 use crate::session::Session;
 use cap_std::fs::Dir;
 use hutch_folder::Hands;
 use hutch_model::digest::{Digest, Kind};
-use hutch_model::error_code::ErrorCode;
-use hutch_model::invocation::Access;
 use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed, SecretKey, VolumeRecord};
 use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
 use hutch_store::{InstanceLock, StoreError, Transaction};
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::collections::BTreeMap;
 
 /// One granted folder that a run changes.
 pub(crate) struct Granted<'a> {
@@ -151,43 +148,6 @@ impl Session {
         }
     }
 
-    /// Refuses a granted folder that an earlier run left half changed: what a guest made of it would stand on what nobody wanted.
-    ///
-    /// # Errors
-    /// [`Failure::Mount`], which names the folder that holds what was there before; or the store can't be read.
-    pub(crate) fn check_settled<'m>(&self, mounts: impl IntoIterator<Item = &'m Mount>) -> Result<(), Failure> {
-        let mut mounts = mounts.into_iter().peekable();
-        if mounts.peek().is_none() || self.head()?.open.is_empty() {
-            return Ok(());
-        }
-        if let Some(dir) = &self.dir {
-            match dir.try_lock_grants()? {
-                // The run lives, and will have ended before this one changes anything.
-                None => return Ok(()),
-                Some(lock) if self.keeps() => drop(self.recover_under(&lock)?),
-                Some(_) => {}
-            }
-        }
-        self.expect_settled(&self.head()?.open, mounts)
-    }
-
-    fn expect_settled<'m>(&self, open: &BTreeSet<u64>, mounts: impl Iterator<Item = &'m Mount>) -> Result<(), Failure> {
-        let mounts: Vec<&Mount> = mounts.collect();
-        for sequence in open {
-            let Some(sealed) = self.store.entry(*sequence)? else { continue };
-            for folder in sealed.open().map_err(Failure::Entry)?.record.folders.into_values() {
-                if let Some(mount) = mounts.iter().find(|mount| mount.overlaps(Path::new(&folder.path))) {
-                    let staging = left_in(&folder);
-                    let reason =
-                        format!("an earlier run left it half changed, and what was there before is in {staging}");
-                    let path = mount.path().display().to_string();
-                    return Err(Failure::Mount { path, reason, changed: true, denied: false, left: true });
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Refuses what can't be appended, before there is an intent of it.
     fn expect_head(&self, record: &Record) -> Result<(), Failure> {
         let head = self.head()?;
@@ -312,105 +272,6 @@ impl Session {
         }
     }
 
-    /// Ends what runs had begun in granted folders that did not live. What can't be ended now is left for the next opening; it says so
-    /// in [`unsettled`](Session::unsettled).
-    pub(crate) fn recover(&self) -> Result<(), Failure> {
-        let Some(dir) = self.dir.as_ref().filter(|_| self.keeps()) else { return Ok(()) };
-        if self.head()?.open.is_empty() && !dir.has_noted_grants() {
-            return Ok(());
-        }
-        // Whoever holds the lock is at it, or lives.
-        match dir.try_lock_grants()? {
-            Some(lock) => self.recover_under(&lock).map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// The same under the lock. Answers with the intents that were recorded, and of which something is left in a folder.
-    fn recover_under(&self, lock: &InstanceLock) -> Result<Vec<u64>, Failure> {
-        let (open, key) = (self.head()?.open, self.store.secret_key()?);
-        let (noted, mut left) = (lock.noted(), Vec::new());
-        // Those that were recorded, and did not live to remove what they had kept aside, or could not.
-        for noted in noted.iter().filter(|noted| !open.contains(noted)) {
-            if let Some(sealed) = self.store.entry(*noted)?
-                && !end(&key, &sealed, true)?
-            {
-                left.push(*noted);
-            }
-        }
-        for sequence in open {
-            let Some(sealed) = self.store.entry(sequence)? else { continue };
-            if !end(&key, &sealed, false)? {
-                continue;
-            }
-            let folders = sealed.open().map_err(Failure::Entry)?.record.folders;
-            let follows = Some(sealed.hash);
-            let record = Record { closes: Some(sequence), follows, folders, ..self.record(EntryKind::Recover) };
-            match self.store.commit(&record, &MemoryObjects::default(), &[]) {
-                // Another process was faster.
-                Ok(_) | Err(StoreError::Record(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if left != noted {
-            lock.note(&left);
-        }
-        Ok(left)
-    }
-
-    /// Lets go of runs that did not live: what they have left in these folders, as [`unsettled`](Session::unsettled) names them, is put
-    /// back no more, and stays where it is. That is written down.
-    ///
-    /// # Errors
-    /// No such run has left one of them, or it has left another one too ([`Failure::Path`]), and nothing is let go of; another process is
-    /// at work in granted folders; the store fails.
-    pub fn let_go(&self, folders: &[String]) -> Result<(), Failure> {
-        if folders.is_empty() {
-            return Ok(());
-        }
-        let dir = self.dir.as_ref().filter(|_| self.keeps());
-        let _lock = dir.map(|dir| dir.lock_grants(self.wait)).transpose()?;
-        let refused = |path: &str, reason: &str| Failure::Path { path: path.to_owned(), reason: reason.to_owned() };
-        let (mut unknown, mut ended) = (folders.iter().collect::<BTreeSet<_>>(), Vec::new());
-        for sequence in self.head()?.open {
-            let Some(sealed) = self.store.entry(sequence)? else { continue };
-            let intent = sealed.open().map_err(Failure::Entry)?.record;
-            let left: Vec<String> = intent.folders.values().map(left_in).collect();
-            if !left.iter().any(|left| folders.contains(left)) {
-                continue;
-            }
-            if let Some(other) = left.iter().find(|left| !folders.contains(left)) {
-                return Err(refused(other, "the same run has left this folder: name it too"));
-            }
-            unknown.retain(|folder| !left.contains(folder));
-            // What nobody could end.
-            let (closes, follows, error) = (Some(sequence), Some(sealed.hash), Some(ErrorCode::Conflict));
-            let folders = intent.folders;
-            ended.push(Record { closes, follows, folders, error, ..self.record(EntryKind::Recover) });
-        }
-        if let Some(unknown) = unknown.first() {
-            return Err(refused(unknown, "no killed run has left that; hutch state status names what there is"));
-        }
-        for record in ended {
-            self.store.commit(&record, &MemoryObjects::default(), &[])?;
-        }
-        Ok(())
-    }
-
-    /// The granted folders in which a run that did not live may have left something, each with the folder that holds what it moved
-    /// aside: they are not there now, or something else stands where it has to go.
-    ///
-    /// # Errors
-    /// The store can't be read.
-    pub fn unsettled(&self) -> Result<Vec<String>, Failure> {
-        let mut unsettled = Vec::new();
-        for sequence in self.head()?.open {
-            let Some(sealed) = self.store.entry(sequence)? else { continue };
-            let intent = sealed.open().map_err(Failure::Entry)?.record;
-            unsettled.extend(intent.folders.values().map(left_in));
-        }
-        Ok(unsettled)
-    }
 }
 
 /// What is wanted of each of these folders.
@@ -432,32 +293,6 @@ fn folder_record(Granted { mount, .. }: &Granted<'_>, wishes: &Wishes) -> Folder
         changes_omitted,
         withheld: wishes.withheld.len() as u64,
         ..FolderRecord::default()
-    }
-}
-
-/// The folder that holds what a run moved aside.
-fn left_in(folder: &FolderRecord) -> String {
-    format!("{}/{}", folder.path, folder.staging)
-}
-
-/// Ends what a run had begun in the folders of its intent; whether all of it is ended. An entry may have come from elsewhere: of what it
-/// says, nothing is done that is not sealed with the key of this instance.
-fn end(key: &SecretKey, intent: &Sealed, recorded: bool) -> Result<bool, Failure> {
-    let (hash, intent) = (intent.hash, intent.open().map_err(Failure::Entry)?.record);
-    let mut all = true;
-    for folder in intent.folders.values() {
-        all &= end_in(folder, Seal::of(key, hash, &folder.path, &folder.staging), recorded);
-    }
-    Ok(all)
-}
-
-fn end_in(folder: &FolderRecord, seal: Option<Seal>, recorded: bool) -> bool {
-    let Ok(mount) = Mount::open(Path::new(&folder.path), Access::ReadWrite) else { return false };
-    match (hutch_folder::look(mount.dir(), &folder.staging), seal) {
-        (Ok(Some(_)), Some(seal)) => recover(mount.dir(), &seal, recorded, &Hands::default()).is_ok(),
-        // Nothing is left to be done, unless another folder has the name by now: the one that was changed may come back.
-        (Ok(None), _) => mount.identity().0 == folder.identity.0,
-        _ => false,
     }
 }
 

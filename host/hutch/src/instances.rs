@@ -124,7 +124,7 @@ impl Host {
         Ok(())
     }
 
-    /// Takes an instance away: its state, its ledger, and its plain directories. What a killed run has left in a granted folder
+    /// Takes an instance away: its state, its ledger, and its plain directories. What a run has left in a granted folder
     /// ([`unsettled`](crate::Session::unsettled)) stays there, and nobody knows of it any more. A preview only looks whether it could be done.
     ///
     /// # Errors

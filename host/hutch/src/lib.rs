@@ -60,6 +60,8 @@ mod requests;
 mod risk;
 mod run;
 mod session;
+#[cfg(feature = "machine")]
+mod settling;
 mod shown;
 mod state;
 #[cfg_attr(not(feature = "machine"), path = "nowhere/taken_back.rs")]

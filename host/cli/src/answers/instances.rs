@@ -16,7 +16,7 @@ pub(crate) struct GcAnswer {
     /// earlier versions of the installed package that no entry names any more
     pub(crate) versions: usize,
     pub(crate) memo: GcMemo,
-    /// folders of killed runs that are put back no more
+    /// folders where what runs have left stays, and is put back no more
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) unsettled: Vec<String>,
 }
@@ -84,7 +84,7 @@ pub(crate) struct InstanceMoved {
 pub(crate) struct InstancePurged {
     pub(crate) package: String,
     pub(crate) instance: String,
-    /// what killed runs have left in granted folders, and is there still
+    /// what runs have left in granted folders, and is there still
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) unsettled: Vec<String>,
 }

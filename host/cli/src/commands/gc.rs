@@ -27,7 +27,7 @@ pub(crate) struct GcArguments {
     /// Drop the outcomes that --memo keeps too
     #[arg(long)]
     memo: bool,
-    /// Let go too of what a killed run has left in this folder, as state status names it: it is put back no more; may be repeated
+    /// Let go too of what a run has left in this folder, as state status names it: it is put back no more; may be repeated
     #[arg(long, value_name = "FOLDER")]
     unsettled: Vec<String>,
     #[command(flatten)]
@@ -40,8 +40,7 @@ pub(crate) fn gc(global: &Global, own: &GcArguments, output: &Output) -> Result<
     if !global.yes && !global.dry_run {
         let mut message = format!("gc drops the states of all but the last {} entries for good", own.keep);
         for folder in &own.unsettled {
-            message
-                .push_str(&format!("; what was there before a killed run stays in {folder}, and is put back no more"));
+            message.push_str(&format!("; what a run left in {folder} stays there, and is put back no more"));
         }
         let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message)
             .suggest("ask the user, then repeat the call with --yes");

@@ -156,9 +156,7 @@ pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
             if !global.yes && !global.dry_run {
                 let mut message = format!("{slug}/{} would be taken away for good, with its ledger", own.instance);
                 for folder in &unsettled {
-                    message.push_str(&format!(
-                        "; what was there before a killed run stays in {folder}, and is put back no more"
-                    ));
+                    message.push_str(&format!("; what a run left in {folder} stays there, and is put back no more"));
                 }
                 let report = ErrorReport::new(ErrorCode::ConfirmationRequired, message)
                     .detail("unsettled", unsettled)

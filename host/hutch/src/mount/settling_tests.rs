@@ -235,6 +235,46 @@ fn what_nobody_can_end_is_let_go_of() {
     assert!(host.open_existing(&slug, &from, AT).is_err());
 }
 
+/// Of a run that is in the ledger nothing is to be put back, and what somebody has put beside what it kept aside keeps that there: it is named, hinders
+/// nobody, and is looked after no more once somebody says so. Nothing of it is touched.
+#[test]
+fn what_a_recorded_run_could_not_remove_is_let_go_of() {
+    let (setting, granted) = (Setting::new(), Granted::new(BEFORE));
+    let (session, mount) = (&setting.session, granted.mount());
+    let staging = setting.end_in_the_middle(&mount, mount.identity());
+    let (intent, folders) = (session.head().unwrap().last.sequence, setting.last().folders);
+    let run = Record { kept: true, closes: Some(intent), folders, ..session.record(EntryKind::Run) };
+    session.store().commit(&run, &MemoryObjects::default(), &[]).unwrap();
+    session.dir.as_ref().unwrap().try_lock_grants().unwrap().unwrap().note(&[intent]);
+    std::fs::write(granted.at(&staging).join("mine"), "a person's own").unwrap();
+    let stands = granted.all();
+    let left = format!("{}/{staging}", mount.real_path());
+    for _ in 0..2 {
+        session.recover().unwrap();
+        assert_eq!((granted.all(), session.unsettled().unwrap()), (stands.clone(), vec![left.clone()]));
+    }
+    session.check_settled([&mount]).unwrap();
+    assert_eq!(session.let_go(&["elsewhere".to_owned()]).unwrap_err().code(), ErrorCode::NotFound);
+    assert_eq!(session.unsettled().unwrap(), std::slice::from_ref(&left));
+    let last = session.head().unwrap().last;
+    session.let_go(&[left]).unwrap();
+    for _ in 0..2 {
+        assert_eq!((granted.all(), session.unsettled().unwrap()), (stands.clone(), Vec::new()));
+        session.recover().unwrap();
+    }
+    assert_eq!(session.head().unwrap().last, last);
+    // What a run has left that did not live is put back no more either, and not taken for what is needed no more.
+    let other = Granted::new(BEFORE);
+    let mount = other.mount();
+    let staging = setting.end_in_the_middle(&mount, mount.identity());
+    let intent = session.head().unwrap().last.sequence;
+    session.dir.as_ref().unwrap().try_lock_grants().unwrap().unwrap().note(&[intent]);
+    let stands = other.all();
+    session.let_go(&[format!("{}/{staging}", mount.real_path())]).unwrap();
+    session.recover().unwrap();
+    assert_eq!(other.all(), stands);
+}
+
 /// Whatever runs changed, of the state, in a folder or both at once: each step back is the last change that stands, each step forward the
 /// last that was taken back, and both are whole.
 #[test]
