@@ -303,3 +303,35 @@ fn what_is_too_much_to_keep_is_left() {
     let undone = granted.home.json(&["undo", PROBE, "@2"]);
     assert_eq!((&undone["follows"]["sequence"], &undone["left"][0]["name"]), (&json!(2), &json!("mnt")), "{undone}");
 }
+
+/// What was taken back and is not kept is not passed over on the way forward, and nothing is made again over a change that is not kept.
+#[test]
+fn what_is_not_kept_ends_the_way_forward_too() {
+    let forget = |granted: &Granted| {
+        let folder = granted.instance().join("hutch.undo");
+        granted.kept().iter().for_each(|name| fs::remove_file(folder.join(name)).expect("not removed"));
+    };
+    let redo = |granted: &Granted| granted.refused_move(&["--redo", "--mount", &granted.mount(":rw"), PROBE]);
+    let note = |granted: &Granted| granted.instance().join("state/note").exists();
+    let back = granted();
+    back.good(":rw", &["write-text", "mnt/a.txt", "one"]);
+    back.good(":rw", &["write-text", "state/note", "two"]);
+    back.gone(&[]);
+    back.gone(&[]);
+    forget(&back);
+    let error = redo(&back);
+    let message = error["message"].as_str().expect("a text");
+    assert!(error["code"] == "NOT_FOUND" && message.contains("entry 7 changed the real folder"), "{error}");
+    assert!(!note(&back));
+    // Nothing later is made again in its place, unless it is named.
+    back.home.json(&["undo", "--to", "@4", PROBE]);
+    assert!(note(&back) && back.tree().contains(&"a.txt = alpha".to_owned()));
+
+    let changed = granted();
+    changed.good(":rw", &["write-text", "state/note", "one"]);
+    changed.gone(&[]);
+    changed.good(":rw", &["write-text", "mnt/a.txt", "two"]);
+    forget(&changed);
+    assert_eq!(redo(&changed)["code"], "NOT_FOUND");
+    assert!(!note(&changed));
+}

@@ -100,7 +100,7 @@ pub enum Failure {
         /// How each of them is granted: `DIR:NAME:rw`, or `rwx`.
         mounts: Vec<String>,
     },
-    /// A run changed a real folder, and what it replaced there is not kept.
+    /// A run changed a real folder, or what took it back did, and what that replaced there is not kept.
     #[error(
         "entry {sequence} changed the real folder {path}, and what it replaced there is not kept, so that is not taken back"
     )]
@@ -460,7 +460,7 @@ impl Failure {
             ),
             Failure::KeptUnreadable { path, .. } | Failure::FolderNotKept { path, .. } => report
                 .detail("folder", path.as_str())
-                .suggest("go back by an entry's name, which leaves real folders as they are"),
+                .suggest("go to an entry by its name, which leaves real folders as they are"),
             Failure::MountOwn { path } => report
                 .detail("folder", path.as_str())
                 .suggest("grant another folder, which neither holds hutch's nor lies in it"),

@@ -63,10 +63,30 @@ struct Way<'a> {
     state: bool,
     /// Real folders, as they were before this; those that are granted.
     folders: Option<(&'a FolderMove, &'a BTreeMap<String, Mount>)>,
+    /// Those that stay as they are.
+    left: Vec<LeftFolder>,
 }
 
-impl Way<'_> {
-    const STATE: Way<'static> = Way { state: true, folders: None };
+/// How real folders are after an entry, as far as one looks back.
+#[derive(Default)]
+struct Folders {
+    /// Those that are as runs left them, the last first.
+    left: Vec<LeftFolder>,
+    /// The entry that put one back as it was before a run, if this instance did that, by the run's hash.
+    back: BTreeMap<Digest, Option<LeftFolder>>,
+}
+
+/// What can be made again, the next one first.
+struct Forward {
+    /// Changes of the state.
+    state: Vec<u64>,
+    /// In real folders.
+    folders: Vec<FolderMove>,
+    /// The last entry that took a run, whose hash this is, back in a real folder, where what that replaced is not kept: the run can't be made
+    /// again there.
+    lost: Option<(Digest, LeftFolder)>,
+    /// Real folders that are as runs left them, the last first.
+    left: Vec<LeftFolder>,
 }
 
 /// The most entries that are looked through for such folders.
@@ -93,25 +113,22 @@ impl Session {
     /// There are not so many; or a state is not kept any more; or a folder is not granted, or not as the run left it, or nothing of it is kept.
     pub fn undo_last(&self, count: u64, mounts: &BTreeMap<String, Mount>) -> Result<Moved, Failure> {
         let undone = self.absorb_edits().and_then(|edits| {
-            let (done, folders) = (self.done(count.max(1))?, self.folder_moves()?.back);
-            let (last, folder) = (Session::nth(&done, count), folders.first());
+            let (done, moves) = (self.done(count.max(1))?, self.folder_moves()?.back);
+            let (last, folder) = (Session::nth(&done, count), moves.first().filter(|_| count <= 1));
+            let change = folder.map(|folder| folder.change).max(last);
+            let mut left = self.folders_after(change.unwrap_or_default().saturating_sub(1)).left;
             // What was changed after that, and can't be taken back, is not passed over.
-            let known = folder.map(|folder| folder.change).max(last).unwrap_or_default();
             if count <= 1
-                && let Some(LeftFolder { sequence, path, .. }) = self.left_folders(known).into_iter().next()
+                && let Some(LeftFolder { sequence, path, .. }) = left.first()
+                && change.is_none_or(|change| change < *sequence)
             {
-                return Err(Failure::FolderNotKept { sequence, path });
+                return Err(Failure::FolderNotKept { sequence: *sequence, path: path.clone() });
             }
-            match folder.filter(|folder| count <= 1 && last.is_none_or(|last| last <= folder.change)) {
-                Some(folder) => {
-                    let way = Way { state: last == Some(folder.change), folders: Some((folder, mounts)) };
-                    self.go(EntryKind::Undo, &self.entry(&EntryName::Sequence(folder.change))?, way, edits)
-                }
-                None => {
-                    let last = last.ok_or(Failure::NothingToUndo { count, there: done.len() as u64 })?;
-                    self.go(EntryKind::Undo, &self.entry(&EntryName::Sequence(last))?, Way::STATE, edits)
-                }
-            }
+            let change = change.ok_or(Failure::NothingToUndo { count, there: done.len() as u64 })?;
+            let folders = folder.filter(|folder| folder.change == change).map(|folder| (folder, mounts));
+            left.retain(|left| folders.is_none() || left.sequence != change);
+            let way = Way { state: last == Some(change), folders, left };
+            self.go(EntryKind::Undo, &self.entry(&EntryName::Sequence(change))?, way, edits)
         });
         self.recorded(EntryKind::Undo, undone)
     }
@@ -120,22 +137,30 @@ impl Session {
     /// also in real folders, as [`undo_last`](Session::undo_last) went back.
     ///
     /// # Errors
-    /// There are not so many; or a state is not kept any more; or a folder is not granted, or not as it was left.
+    /// There are not so many; or a state is not kept any more; or a folder is not granted, or not as it was left, or nothing of it is kept.
     pub fn redo_last(&self, count: u64, mounts: &BTreeMap<String, Mount>) -> Result<Moved, Failure> {
         let redone = self.absorb_edits().and_then(|edits| {
-            let (undone, folders) = self.ways_forward(self.folder_moves()?)?;
-            let next = undone.first();
-            match folders.first().filter(|folder| count <= 1 && next.is_none_or(|next| folder.change <= *next)) {
-                Some(folder) => {
-                    let way = Way { state: next == Some(&folder.change), folders: Some((folder, mounts)) };
-                    self.go(EntryKind::Restore, &self.entry(&EntryName::Sequence(folder.change))?, way, edits)
-                }
-                None => {
-                    let there = undone.len() as u64;
-                    let last = Session::nth(&undone, count).ok_or(Failure::NothingToRedo { count, there })?;
-                    self.go(EntryKind::Restore, &self.entry(&EntryName::Sequence(last))?, Way::STATE, edits)
+            let Forward { state, folders, lost, mut left } = self.ways_forward(self.folder_moves()?, true)?;
+            let next = Session::nth(&state, count);
+            let folder = folders.first().filter(|folder| count <= 1 && next.is_none_or(|next| folder.change <= next));
+            // What comes before that, and can't be made again, is not passed over.
+            if count <= 1
+                && let Some((run, LeftFolder { sequence, path, .. })) = lost
+            {
+                let is_passed = match (folder, next) {
+                    (Some(folder), _) => folder.sequence < sequence,
+                    (None, Some(next)) => self.entry(&EntryName::Prefix(run.to_string()))?.sequence <= next,
+                    (None, None) => true,
+                };
+                if is_passed {
+                    return Err(Failure::FolderNotKept { sequence, path });
                 }
             }
+            let change = folder.map(|folder| folder.change).or(next);
+            let change = change.ok_or(Failure::NothingToRedo { count, there: state.len() as u64 })?;
+            left.retain(|left| change < left.sequence);
+            let way = Way { state: next == Some(change), folders: folder.map(|folder| (folder, mounts)), left };
+            self.go(EntryKind::Restore, &self.entry(&EntryName::Sequence(change))?, way, edits)
         });
         self.recorded(EntryKind::Restore, redone)
     }
@@ -149,23 +174,37 @@ impl Session {
         let moves = self.folder_moves()?;
         let mut back = BTreeSet::from_iter(self.done(REACH_MAX)?);
         back.extend(moves.back.iter().map(|folder| folder.change));
-        let (undone, folders) = self.ways_forward(moves)?;
-        let mut forward = BTreeSet::from_iter(undone);
+        let Forward { state, folders, .. } = self.ways_forward(moves, false)?;
+        let mut forward = BTreeSet::from_iter(state);
         forward.extend(folders.iter().map(|folder| folder.change));
         Ok(Reach { back: REACH_MAX.min(back.len() as u64), forward: REACH_MAX.min(forward.len() as u64) })
     }
 
-    /// The changes that can be made again, of the state and in real folders, the next one first. One that was made since ends all that was taken
-    /// back before it.
-    fn ways_forward(&self, moves: FolderMoves) -> Result<(Vec<u64>, Vec<FolderMove>), Failure> {
-        let (mut undone, mut forward) = (self.undone()?, moves.forward);
-        let last = self.done(1)?.first().copied().max(undone.iter().copied().max());
-        forward.retain(|folder| last.is_none_or(|last| last < folder.sequence));
-        let changed = self.head()?.changed;
-        if moves.back.first().is_some_and(|folder| folder.is_run() && folder.sequence > changed) {
-            undone.clear();
+    /// The changes that can be made again. One that was made since ends all that was taken back before it, whether that can be taken back in turn
+    /// or not. What is `lost`, and what is left of before the next one, is known if `whole` is asked for.
+    fn ways_forward(&self, moves: FolderMoves, whole: bool) -> Result<Forward, Failure> {
+        let (mut state, mut folders, changed) = (self.undone()?, moves.forward, self.head()?.changed);
+        let kept: BTreeSet<u64> = folders.iter().map(|folder| folder.sequence).collect();
+        let last = self.done(1)?.first().copied().max(state.iter().copied().max()).unwrap_or_default();
+        folders.retain(|folder| last < folder.sequence);
+        let since = match whole {
+            true => state.iter().copied().chain(folders.iter().map(|folder| folder.change)).chain([last]).min(),
+            false => {
+                let oldest = folders.last().map(|folder| folder.sequence);
+                state.first().map(|_| changed).into_iter().chain(oldest).min()
+            }
+        };
+        let Folders { left, back } = since.map(|since| self.folders_after(since)).unwrap_or_default();
+        let run = moves.back.first().filter(|folder| folder.is_run()).map(|folder| folder.sequence);
+        let run = run.max(left.first().map(|left| left.sequence)).unwrap_or_default();
+        folders.retain(|folder| run < folder.sequence);
+        if run > changed {
+            state.clear();
         }
-        Ok((undone, forward))
+        let lost = back.into_iter().filter_map(|(run, undo)| Some((run, undo?)));
+        let lost = lost.filter(|(_, undo)| undo.sequence > last.max(run) && !kept.contains(&undo.sequence));
+        let lost = lost.max_by_key(|(_, undo)| undo.sequence);
+        Ok(Forward { state, folders, lost, left })
     }
 
     fn nth(changes: &[u64], count: u64) -> Option<u64> {
@@ -242,8 +281,11 @@ impl Session {
     /// # Errors
     /// There is no such entry, or the state is the one from before it; or that is not kept any more.
     pub fn undo(&self, name: &EntryName) -> Result<Moved, Failure> {
-        let undone =
-            self.absorb_edits().and_then(|edits| self.go(EntryKind::Undo, &self.entry(name)?, Way::STATE, edits));
+        let undone = self.absorb_edits().and_then(|edits| {
+            let follows = self.entry(name)?;
+            let left = self.folders_after(follows.sequence.saturating_sub(1)).left;
+            self.go(EntryKind::Undo, &follows, Way { state: true, folders: None, left }, edits)
+        });
         self.recorded(EntryKind::Undo, undone)
     }
 
@@ -252,8 +294,11 @@ impl Session {
     /// # Errors
     /// There is no such entry, or the state is the one from after it; or that is not kept any more.
     pub fn restore(&self, name: &EntryName) -> Result<Moved, Failure> {
-        let restored =
-            self.absorb_edits().and_then(|edits| self.go(EntryKind::Restore, &self.entry(name)?, Way::STATE, edits));
+        let restored = self.absorb_edits().and_then(|edits| {
+            let follows = self.entry(name)?;
+            let left = self.folders_after(follows.sequence).left;
+            self.go(EntryKind::Restore, &follows, Way { state: true, folders: None, left }, edits)
+        });
         self.recorded(EntryKind::Restore, restored)
     }
 
@@ -293,33 +338,30 @@ impl Session {
             None if !record.changes_state() => return Err(Failure::NoChange { place, sequence: follows.sequence }),
             None => self.commit(&record, &MemoryObjects::default(), &[])?,
         };
-        let left = self.left_folders(sequence);
-        Ok(Moved { entry, follows: follows.clone(), changes: all_changes, behind, skipped: edits.skipped, left })
+        let (follows, skipped) = (follows.clone(), edits.skipped);
+        Ok(Moved { entry, follows, changes: all_changes, behind, skipped, left: way.left })
     }
 
-    /// The real folders that are still as runs after an entry left them, as far as one looks back. What can't be read of the history is passed
+    /// How real folders are after an entry. What can't be read of the history is passed
     /// over, and so is what this instance did not do: what is said here has happened.
-    fn left_folders(&self, sequence: u64) -> Vec<LeftFolder> {
-        let (Ok(head), Ok(key)) = (self.head(), self.store.secret_key()) else { return Vec::new() };
+    fn folders_after(&self, sequence: u64) -> Folders {
+        let (Ok(head), Ok(key)) = (self.head(), self.store.secret_key()) else { return Folders::default() };
         let first = head.last.sequence.saturating_sub(LEFT_ENTRIES_MAX).max(sequence) + 1;
-        let (mut left, mut taken) = (Vec::<(Digest, LeftFolder)>::new(), BTreeSet::new());
+        let (mut left, mut back) = (Vec::<(Digest, LeftFolder)>::new(), BTreeMap::new());
         for sealed in self.entries(first).map_while(Result::ok) {
             let Ok(Entry { sequence, record, .. }) = sealed.open() else { continue };
             if !record.kept || record.folders.is_empty() {
                 continue;
             }
+            let own = record.folders.into_iter().filter(|(_, folder)| is_own(&key, folder));
+            let mut own = own.map(|(name, folder)| LeftFolder { sequence, name, path: folder.path });
             match (record.kind, record.follows) {
-                (EntryKind::Undo, Some(follows)) => drop(taken.insert(follows)),
-                (EntryKind::Restore, Some(follows)) => drop(taken.remove(&follows)),
-                _ => {
-                    let own = record.folders.into_iter().filter(|(_, folder)| is_own(&key, folder));
-                    left.extend(
-                        own.map(|(name, folder)| (sealed.hash, LeftFolder { sequence, name, path: folder.path })),
-                    );
-                }
+                (EntryKind::Undo, Some(follows)) => drop(back.insert(follows, own.next())),
+                (EntryKind::Restore, Some(follows)) => drop(back.remove(&follows)),
+                _ => left.extend(own.map(|folder| (sealed.hash, folder))),
             }
         }
-        left.retain(|(run, _)| !taken.contains(run));
-        left.into_iter().rev().map(|(_, left)| left).collect()
+        left.retain(|(run, _)| !back.contains_key(run));
+        Folders { left: left.into_iter().rev().map(|(_, left)| left).collect(), back }
     }
 }
