@@ -2,10 +2,12 @@
 //! link, so nothing outside it is reached, whatever a guest or another process puts there meanwhile.
 //!
 //! A guest sees one as it sees a volume: as a tree of objects (`objects`). What the run wants changed is carried out after its good
-//! end (`carry`): new content is staged in a folder below the granted one, changes places with what it replaces, and what was there
-//! is kept aside until the record is durable. A journal in the staging folder says what was to be done (`journal`), so that a run
+//! end: new content is staged in a folder below the granted one (`carry`), changes places with what it replaces, and what was there
+//! is kept aside until the record is durable (`carried`). A journal in the staging folder says what was to be done (`journal`), so that a run
 //! whose process did not live is taken back whole.
 
+mod back;
+mod carried;
 mod carry;
 mod journal;
 mod kept;
@@ -19,7 +21,8 @@ mod settling_tests;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use carry::{Carried, Carry, CarryError, Wishes, mode_of};
+pub(crate) use carried::Carried;
+pub(crate) use carry::{Carry, CarryError, Wishes, mode_of};
 pub(crate) use journal::recover;
 pub(crate) use kept::{Keeping, Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, keep};
 pub(crate) use objects::MountObjects;

@@ -1,6 +1,6 @@
 //! What a run does to a granted folder is done whole, or not at all: whatever fails, wherever the process ends, whoever interferes.
 
-use super::carry::{Carried, Carry, CarryError, Wishes};
+use super::carry::{Carry, CarryError, Wishes};
 use super::*;
 use crate::answer::VolumeChange;
 use hutch_folder::{Hands, Step};
