@@ -4,7 +4,7 @@ use crate::answer::VolumeChange;
 use crate::expected;
 use crate::failure::Failure;
 use crate::grants::Granted;
-use crate::mount::MountObjects;
+use crate::mount::{Known, MountObjects};
 use crate::prepare::Prepared;
 use crate::remembered::Remembered;
 use hutch_model::digest::Digest;
@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a run makes, everybody may use as the system has it.
-static NO_MODES: BTreeMap<String, u32> = BTreeMap::new();
+static NOTHING_KNOWN: BTreeMap<String, Known> = BTreeMap::new();
 
 /// A run of which nothing was recorded yet.
 pub(crate) struct Executed {
@@ -54,7 +54,7 @@ impl Executed {
         let changed = self.mounted.iter().filter(|(_, change)| change.before != change.after);
         let granted = changed.filter_map(|(name, change)| {
             let (mount, seen) = (prepared.mounts.get(name)?, self.seen.get(name)?);
-            Some(Granted { name, mount, change, seen, modes: &NO_MODES })
+            Some(Granted { name, mount, change, seen, known: &NOTHING_KNOWN })
         });
         granted.collect()
     }

@@ -3,7 +3,7 @@
 //! folder: of what its run wants there, it is written down how that can be told from anything else.
 
 use crate::failure::{Failure, Unkept};
-use crate::mount::{Carried, Carry, CarryError, Keeping, KeptName, Mount, Seal, Wishes, keep, staging_name};
+use crate::mount::{Carried, Carry, CarryError, Keeping, KeptName, Known, Mount, Seal, Wishes, keep, staging_name};
 use crate::session::Session;
 use cap_std::fs::Dir;
 use hutch_folder::Hands;
@@ -19,8 +19,8 @@ pub(crate) struct Granted<'a> {
     pub(crate) mount: &'a Mount,
     pub(crate) change: &'a crate::answer::VolumeChange,
     pub(crate) seen: &'a crate::mount::MountObjects,
-    /// Who might do what with what comes again, by path.
-    pub(crate) modes: &'a BTreeMap<String, u32>,
+    /// What is known of what comes again, by path.
+    pub(crate) known: &'a BTreeMap<String, Known>,
 }
 
 /// What a run wants changed in granted folders, and nobody has changed yet.
@@ -277,7 +277,7 @@ impl Session {
 /// What is wanted of each of these folders.
 fn wishes<'g, 'a>(granted: &'g [Granted<'a>], all: &dyn Objects) -> Result<Vec<(&'g Granted<'a>, Wishes)>, Failure> {
     let wishes = |granted: &'g Granted<'a>| match Wishes::of(granted.mount, all, granted.change) {
-        Ok(wishes) => Ok((granted, wishes.with_modes(granted.modes.clone()))),
+        Ok(wishes) => Ok((granted, wishes.with_known(granted.known.clone()))),
         Err(error) => Err(failure(granted.mount, error)),
     };
     granted.iter().map(wishes).collect()

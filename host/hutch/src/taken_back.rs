@@ -6,7 +6,7 @@
 use crate::answer::VolumeChange;
 use crate::failure::Failure;
 use crate::grants::{Granted, Settled, Wished, failure};
-use crate::mount::{Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, Mount, MountObjects, mode_of};
+use crate::mount::{Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, Known, Mount, MountObjects, mode_of};
 use crate::session::Session;
 use cap_std::fs::Dir;
 use hutch_model::digest::Digest;
@@ -141,7 +141,7 @@ impl Session {
             layers.push(seen.clone());
             let put = Putting { mount, seen: &seen, sequence: change.change };
             let after = put.back(folder, &mut made)?;
-            trees.push((name, mount, seen, after, modes(mount, folder)?));
+            trees.push((name, mount, seen, after, known(mount, folder)?));
         }
         layers.push(Arc::new(made));
         let (all, mut changes) = (Layered(layers), Vec::new());
@@ -154,7 +154,7 @@ impl Session {
         }
         let granted = trees.iter().zip(&changes);
         let granted =
-            granted.map(|((name, mount, seen, _, modes), change)| Granted { name, mount, change, seen, modes });
+            granted.map(|((name, mount, seen, _, known), change)| Granted { name, mount, change, seen, known });
         let granted: Vec<Granted<'_>> = granted.collect();
         if !self.keeps() {
             let Wished { folders, changes, withheld } = Wished::of(&granted, &all)?;
@@ -176,17 +176,31 @@ fn granted_again<'m>(name: &str, folder: &KeptFolder, mounts: &'m BTreeMap<Strin
     mounts.get(name).filter(is_it)
 }
 
-/// Who might use what was there before; less, where a person took something away from what the run had left.
-fn modes(mount: &Mount, folder: &KeptFolder) -> Result<BTreeMap<String, u32>, Failure> {
-    let mut modes = BTreeMap::new();
+/// Who might use what was there before; less, where a person took something away from what the run had left. A folder that the run moved comes back
+/// itself, with all that it is by now, if nobody gave more there since; one that was removed comes back as a new one, with its nine bits: neither the
+/// bit that gives its group on nor a list can be set behind the rings.
+fn known(mount: &Mount, folder: &KeptFolder) -> Result<BTreeMap<String, Known>, Failure> {
+    let mode_of = |path: &str| mode_of(mount, path).map_err(|error| failure(mount, error));
+    let (mut known, mut moved) = (BTreeMap::new(), Vec::new());
     for KeptChange { path, was, is } in &folder.changes {
-        let Some(mode) = was.as_ref().and_then(|was| was.mode) else { continue };
-        let there = mode_of(mount, path).map_err(|error| failure(mount, error))?;
-        let left = is.as_ref().and_then(|is| is.mode);
-        let changed = there.zip(left).filter(|(there, left)| there & 0o777 != left & 0o777);
-        modes.insert(path.clone(), changed.map_or(mode, |(there, _)| mode & there));
+        let there = mode_of(path)?.zip(is.as_ref().and_then(|is| is.mode));
+        if let Some(from) = is.as_ref().and_then(|is| is.from.as_deref())
+            && there.is_some_and(|(there, left)| there & !left & 0o777 == 0)
+        {
+            moved.push((from, path));
+        }
+        let changed = there.filter(|(there, left)| there & 0o777 != left & 0o777);
+        if let Some(mode) = was.as_ref().and_then(|was| was.mode) {
+            let mode = changed.map_or(mode, |(there, _)| mode & there);
+            known.insert(path.clone(), Known { mode, from: None });
+        }
     }
-    Ok(modes)
+    for (from, path) in moved {
+        if let Some(back) = known.get_mut(from) {
+            back.from = Some(path.clone());
+        }
+    }
+    Ok(known)
 }
 
 /// One folder that is to be put back as it was.

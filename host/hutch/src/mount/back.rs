@@ -4,7 +4,7 @@
 use super::journal::{Journal, Made, Operation, What, replace};
 use super::objects::open_below;
 use cap_std::fs::Dir;
-use hutch_folder::{Gone, Hands, Stamp, look, open_folder};
+use hutch_folder::{Form, Gone, Hands, Stamp, look, open_folder};
 use std::io;
 
 impl Journal {
@@ -41,6 +41,9 @@ impl Journal {
                         aside.kept.is_some() || aside.made.is_none()
                     }
                     What::Remove(_) | What::RemoveFolder { .. } => look(&staging, &old)?.is_some(),
+                    What::MoveFolder { removed, .. } => {
+                        look(&staging, &Operation::old_name(*removed))?.is_none() && !self.stands(root, *removed)?
+                    }
                 };
                 return if keeps { lost("the folder that it was in") } else { Ok(()) };
             }
@@ -79,11 +82,32 @@ impl Journal {
                 Some(_) => hands.place((&staging, &old), (&folder, name)),
                 None => Ok(()),
             },
+            What::MoveFolder { removed, inode } => {
+                let aside = Operation::old_name(*removed);
+                let is_it = |stamp: &Stamp| stamp.form == Form::Folder && stamp.inode == *inode;
+                match here {
+                    _ if look(&staging, &aside)?.is_some() => Ok(()),
+                    Some(stamp) if is_it(&stamp) => match is_empty(&folder, name)? {
+                        true => hands.place((&folder, name), (&staging, &aside)),
+                        false => Err(io::Error::new(io::ErrorKind::AlreadyExists, "something was put into it")),
+                    },
+                    _ if self.stands(root, *removed)? => Ok(()),
+                    _ => lost("the folder that was moved there"),
+                }
+            }
             What::Time { was_ns, is_ns, .. } => match here {
                 Some(stamp) if stamp.modified_ns == *is_ns => hands.set_modified(&folder, name, *was_ns),
                 _ => Ok(()),
             },
         }
+    }
+
+    /// Whether a folder stands where this operation takes one away.
+    fn stands(&self, root: &Dir, removed: usize) -> io::Result<bool> {
+        let Some(Operation { path, .. }) = self.operations.get(removed) else { return Ok(false) };
+        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let there = open_below(root, above)?.map(|folder| look(&folder, name)).transpose()?.flatten();
+        Ok(there.is_some_and(|there| there.form == Form::Folder))
     }
 }
 

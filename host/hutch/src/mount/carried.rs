@@ -80,11 +80,13 @@ impl Carried<'_> {
         let staging = self.journal.open_staging(self.mount.dir(), operation.staging).map_err(&failed)?;
         let staging = staging.ok_or_else(changed)?;
         let (new, old) = (Operation::new_name(number), Operation::old_name(number));
+        let place = |comes: &str| match self.hands.place((&staging, comes), (&folder, name)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Gone::Changed),
+            placed => placed.map(|()| Gone::Moved).map_err(&failed),
+        };
         let gone = match &operation.what {
-            What::Place(_) => match self.hands.place((&staging, &new), (&folder, name)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Gone::Changed,
-                placed => placed.map(|()| Gone::Moved).map_err(&failed)?,
-            },
+            What::Place(_) => place(&new)?,
+            What::MoveFolder { removed, .. } => place(&Operation::old_name(*removed))?,
             // Looked at once more with the time of change, which a move changes and which nobody can set back.
             What::Replace { was, .. } | What::Remove(was)
                 if look(&folder, name).map_err(&failed)? != Some(names.expected(was)) =>

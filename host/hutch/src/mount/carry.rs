@@ -73,8 +73,8 @@ pub(super) struct Wanted {
 /// All that a run wants changed in one granted folder, and what of that the folder does not get.
 pub(crate) struct Wishes {
     pub(super) wanted: Vec<Wanted>,
-    /// Who may do what with what comes, by path; what is not in it gets what the system gives it.
-    modes: BTreeMap<String, u32>,
+    /// What is known of what comes, by path; what is not in it gets what the system gives it.
+    known: BTreeMap<String, Known>,
     /// What the folder gets, as the ledger and the answer list it.
     pub(crate) changes: Changes,
     /// Links that could leave the folder, and names that are the host's own.
@@ -131,13 +131,22 @@ impl Wishes {
         changes.listed.retain(|change| !withheld.contains(&change.path));
         let unlisted = (withheld.len() + changes.listed.len()).saturating_sub(change.changes.listed.len());
         changes.omitted = changes.omitted.saturating_sub(unlisted as u64);
-        Ok(Wishes { wanted, modes: BTreeMap::new(), changes, withheld: withheld.into_iter().collect() })
+        Ok(Wishes { wanted, known: BTreeMap::new(), changes, withheld: withheld.into_iter().collect() })
     }
 
     /// The same, where what comes again may be used by those who might use it before.
-    pub(crate) fn with_modes(self, modes: BTreeMap<String, u32>) -> Wishes {
-        Wishes { modes, ..self }
+    pub(crate) fn with_known(self, known: BTreeMap<String, Known>) -> Wishes {
+        Wishes { known, ..self }
     }
+}
+
+/// What is known of something that comes.
+#[derive(Clone, Debug)]
+pub(crate) struct Known {
+    /// Who may do what with it.
+    pub(crate) mode: u32,
+    /// Of a folder that is moved: where it was before that.
+    pub(crate) from: Option<String>,
 }
 
 /// All that is to be changed in one granted folder, staged.
@@ -148,8 +157,8 @@ pub(crate) struct Carry<'a> {
     seal: Seal,
     /// Files that were written.
     files: usize,
-    /// Who may do what with what was staged, by path.
-    left: BTreeMap<String, u32>,
+    /// What is known of what was staged, by path.
+    left: BTreeMap<String, Known>,
 }
 
 impl<'a> Carry<'a> {
@@ -197,9 +206,11 @@ impl<'a> Carry<'a> {
     fn stage_all(
         &mut self,
         objects: &dyn Objects,
-        Wishes { wanted, modes, .. }: &Wishes,
+        Wishes { wanted, known, .. }: &Wishes,
         seen: &MountObjects,
     ) -> Result<(), CarryError> {
+        // Folders that go, each with its operation and its number.
+        let mut removed = BTreeMap::new();
         // Parents come before what they hold, so backwards they come after it.
         for wanted in wanted.iter().rev() {
             let (Some(was), is) = (&wanted.was, &wanted.is) else { continue };
@@ -209,7 +220,10 @@ impl<'a> Carry<'a> {
                 let stamp = self.seen(seen, &wanted.path)?;
                 let what =
                     if is_folder(was) { What::RemoveFolder { inode: stamp.inode } } else { What::Remove(stamp.into()) };
-                self.add(&wanted.path, what)?;
+                let number = self.add(&wanted.path, what)?;
+                if is_folder(was) {
+                    removed.insert(wanted.path.as_str(), (number, stamp.inode));
+                }
             }
         }
         #[cfg(unix)]
@@ -219,17 +233,19 @@ impl<'a> Carry<'a> {
         for Wanted { path, was, is } in wanted {
             let Some(is) = is else { continue };
             let replaced = was.as_ref().filter(|was| !is_folder(was) && !is_folder(is));
+            let (before, mode) = (known.get(path), known.get(path).map(|known| known.mode));
             match (was, replaced) {
                 (Some(was), _) if was.node == is.node || (is_folder(was) && is_folder(is)) => {}
                 (_, Some(_)) => {
                     let stamp = self.seen(seen, path)?;
                     self.check_may_write(path)?;
                     let number = self.add(path, What::Replace { made: Made::default(), was: stamp.into() })?;
-                    self.write((objects, seen, &origins), number, (path, is, true), modes.get(path).copied())?;
+                    self.write((objects, seen, &origins), number, (path, is, true), mode)?;
                 }
+                _ if is_folder(is) && self.move_folder((before, &origins), path, &mut removed)? => {}
                 _ => {
                     let number = self.add(path, What::Place(Made::default()))?;
-                    self.write((objects, seen, &origins), number, (path, is, false), modes.get(path).copied())?;
+                    self.write((objects, seen, &origins), number, (path, is, false), mode)?;
                 }
             }
         }
@@ -250,6 +266,43 @@ impl<'a> Carry<'a> {
             }
         }
         self.journal.write(self.mount.dir(), &self.seal, &self.hands).map_err(io_at(""))
+    }
+
+    /// Lets a folder that went be the one that comes at `path`, if it was moved there: it stays what it is, whose and for whom, with what it gives on
+    /// to what is made in it. Nothing else could give it that again behind the rings. Whether that is so.
+    #[cfg(unix)]
+    fn move_folder(
+        &mut self,
+        (before, origins): (Option<&Known>, &Origins<'_>),
+        path: &str,
+        removed: &mut BTreeMap<&str, (usize, u64)>,
+    ) -> Result<bool, CarryError> {
+        let Some(from) = before.and_then(|before| before.from.as_deref()).or_else(|| origins.moved(path)) else {
+            return Ok(false);
+        };
+        let Some((number, inode)) = removed.get(from).copied() else { return Ok(false) };
+        let staging = self.journal.staging_for(self.mount.dir(), path, &self.hands).map_err(io_at(path))?;
+        // Nothing is moved from one file system to another.
+        if self.journal.operations.get(number).is_none_or(|operation| operation.staging != staging) {
+            return Ok(false);
+        }
+        removed.remove(from);
+        let what = What::MoveFolder { removed: number, inode };
+        self.journal.operations.push(Operation { path: path.to_owned(), staging, what });
+        let mode = mode_of(self.mount, from)?.unwrap_or_default() & 0o777;
+        self.left.insert(path.to_owned(), Known { mode, from: Some(from.to_owned()) });
+        Ok(true)
+    }
+
+    /// Where a folder comes from is not known there.
+    #[cfg(not(unix))]
+    fn move_folder(
+        &mut self,
+        _: (Option<&Known>, &Origins<'_>),
+        _: &str,
+        _: &mut BTreeMap<&str, (usize, u64)>,
+    ) -> Result<bool, CarryError> {
+        Ok(false)
     }
 
     /// How something looked that the run was shown. What it was not shown, it can't change.
@@ -292,7 +345,8 @@ impl<'a> Carry<'a> {
                     let open = made.open(".").map_err(&failed)?.into_std();
                     let settled =
                         rights::settle((&self.hands, &open), (self.mount, seen, origins), (path, is, replaces), known);
-                    self.left.insert(path.to_owned(), settled.map_err(failed)?);
+                    let mode = settled.map_err(failed)?;
+                    self.left.insert(path.to_owned(), Known { mode, from: None });
                 }
             }
             Node::Link { target } => self.hands.create_link(&folder, &name, target).map_err(failed)?,
@@ -304,7 +358,8 @@ impl<'a> Carry<'a> {
                 {
                     let settled =
                         rights::settle((&self.hands, &file), (self.mount, seen, origins), (path, is, replaces), known);
-                    self.left.insert(path.to_owned(), settled.map_err(io_at(path))?);
+                    let mode = settled.map_err(io_at(path))?;
+                    self.left.insert(path.to_owned(), Known { mode, from: None });
                 }
                 self.hands.set_file_modified(&file, is.modified_ns).map_err(&failed)?;
                 self.files += 1;
@@ -328,8 +383,8 @@ impl<'a> Carry<'a> {
         operation.map(open).transpose().map_err(io_at("")).map(Option::flatten)
     }
 
-    /// Who may do what with what comes, by path, as far as that is other than it was.
-    pub(crate) fn left(&self) -> &BTreeMap<String, u32> {
+    /// What is known of what comes, by path, as far as that is other than it was.
+    pub(crate) fn left(&self) -> &BTreeMap<String, Known> {
         &self.left
     }
 

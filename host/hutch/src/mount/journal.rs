@@ -56,6 +56,8 @@ pub(super) enum What {
     Remove(Looked),
     /// An empty folder goes.
     RemoveFolder { inode: u64 },
+    /// The folder that the operation `removed` moved aside, to where nothing stands: it is the same one, with all that it is.
+    MoveFolder { removed: usize, inode: u64 },
     /// A file or folder gets another time; a file only if it looks as the run was shown it.
     Time { was_ns: u64, is_ns: u64, seen: Option<Looked> },
 }
@@ -287,7 +289,7 @@ impl Journal {
             self.operations.get(number).filter(|operation| operation.staging == staging)
         };
         let comes = operation("new-").is_some_and(|of| matches!(of.what, What::Place(_) | What::Replace { .. }));
-        let goes = |of: &Operation| !matches!(of.what, What::Place(_) | What::Time { .. });
+        let goes = |of: &Operation| !matches!(of.what, What::Place(_) | What::MoveFolder { .. } | What::Time { .. });
         comes || operation("old-").is_some_and(goes)
     }
 }

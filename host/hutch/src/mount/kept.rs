@@ -5,7 +5,7 @@
 //! is no grant: it says what was there, and whoever puts that back grants the folder anew.
 
 use super::Mount;
-use super::carry::{CarryError, Wanted, Wishes, io_at, mode};
+use super::carry::{CarryError, Known, Wanted, Wishes, io_at, mode};
 use cap_std::fs::Dir;
 use hutch_folder::{Hands, open_file};
 use hutch_model::digest::{Digest, Hasher, Kind};
@@ -106,6 +106,9 @@ pub(crate) struct KeptThing {
     /// Who might do what with it, before the run and as the run left it, where that was looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) mode: Option<u32>,
+    /// Of a folder that the run moved: where it was before that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) from: Option<String>,
     pub(crate) form: KeptForm,
 }
 
@@ -159,8 +162,8 @@ pub(crate) struct Keeping<'a> {
     pub(crate) name: &'a str,
     pub(crate) mount: &'a Mount,
     pub(crate) wishes: &'a Wishes,
-    /// Who may do what with what comes, by path.
-    pub(crate) left: &'a BTreeMap<String, u32>,
+    /// What is known of what comes, by path.
+    pub(crate) left: &'a BTreeMap<String, Known>,
 }
 
 /// Keeps what is about to be replaced and taken away, durably. Whether it is kept: it is not if it is too much.
@@ -225,13 +228,16 @@ fn write(
                 (None, _) => None,
             };
             let mode = mode(mount, path).map_err(io_at(path))?.map(|(mode, _)| mode);
-            let thing = |entry: &Option<Entry>, form: Option<KeptForm>, mode| {
-                entry.as_ref().zip(form).map(|(entry, form)| KeptThing { modified_ns: entry.modified_ns, mode, form })
+            let thing = |entry: &Option<Entry>, form: Option<KeptForm>, mode, from| {
+                let modified_ns = entry.as_ref()?.modified_ns;
+                form.map(|form| KeptThing { modified_ns, mode, from, form })
             };
+            let left = left.get(path);
+            let (left_mode, from) = (left.map(|left| left.mode), left.and_then(|left| left.from.clone()));
             changes.push(KeptChange {
                 path: path.clone(),
-                was: thing(was, was_form, mode),
-                is: thing(is, is_form, left.get(path).copied()),
+                was: thing(was, was_form, mode, None),
+                is: thing(is, is_form, left_mode, from),
             });
         }
         let mount = MountRecord { path: mount.real_path(), ..mount.record() };

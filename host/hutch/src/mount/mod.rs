@@ -14,6 +14,8 @@ mod kept;
 mod objects;
 #[cfg(unix)]
 mod rights;
+#[cfg(test)]
+mod rights_tests;
 mod same;
 mod seal;
 #[cfg(test)]
@@ -22,7 +24,7 @@ mod settling_tests;
 mod tests;
 
 pub(crate) use carried::Carried;
-pub(crate) use carry::{Carry, CarryError, Wishes, mode_of};
+pub(crate) use carry::{Carry, CarryError, Known, Wishes, mode_of};
 pub(crate) use journal::recover;
 pub(crate) use kept::{Keeping, Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, keep};
 pub(crate) use objects::MountObjects;

@@ -94,6 +94,11 @@ impl<'w> Origins<'w> {
         }
         Ok(Origins { gone, folders, unknown })
     }
+
+    /// The folder that became the one at `path`, and is gone.
+    pub(super) fn moved(&self, path: &str) -> Option<&str> {
+        self.folders.get(path).map(String::as_str).filter(|from| self.gone.contains(*from))
+    }
 }
 
 /// Where the content of something is that the run was shown, if nobody changed it.
@@ -155,15 +160,13 @@ pub(super) fn settle(
     let is_moved = from.as_deref().is_some_and(|from| origins.gone.contains(from));
     let start = if mount.acted_on || is_folder(is) { 0 } else { !NO_START };
     let (given_group, listed) = if place.is_none() { given(mount, above(path))? } else { (None, 0o777) };
+    let [files, folders] = origins.unknown;
     let mut mode = match (known, place, source) {
         (Some(known), ..) => known & 0o777,
         (None, Some(place), source) => place.mode & source.map_or(0o777, |source| source.mode),
         (None, None, Some(source)) if is_moved => source.mode & !start,
         (None, None, Some(source)) => by_system & source.mode & listed,
-        (None, None, None) => {
-            let [files, folders] = origins.unknown;
-            by_system & listed & if is_folder(is) { folders } else { files }
-        }
+        (None, None, None) => by_system & listed & if is_folder(is) { folders } else { files },
     };
     let before = place.or(source.filter(|_| is_moved));
     let group = before.map(|before| before.group).or(given_group).filter(|group| *group != made.gid());

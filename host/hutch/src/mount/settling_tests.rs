@@ -298,9 +298,9 @@ fn state_and_folder_go_back_and_forward_together() {
             session.store().commit(&record, &objects, &[]).unwrap();
             return;
         }
-        let modes = Default::default();
+        let known = Default::default();
         let Ran { objects: all, change, seen } = &ran(&mount, &[("a", text), (text, "new")]);
-        let granted = [crate::grants::Granted { name: "mnt", mount: &mount, change, seen, modes: &modes }];
+        let granted = [crate::grants::Granted { name: "mnt", mount: &mount, change, seen, known: &known }];
         let settled = session.commit_with_folders(&record, &objects, (all, &[]), (&granted, None));
         settled.map_err(|(failure, _)| failure).unwrap();
     };

@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 pub(super) type Files<'a> = &'a [(&'a str, &'a str)];
 
 /// The staging folder of the run that a test plays.
-static STAGED: LazyLock<String> = LazyLock::new(|| staging_name(&KEY, "/granted", &INTENT));
+pub(super) static STAGED: LazyLock<String> = LazyLock::new(|| staging_name(&KEY, "/granted", &INTENT));
 
 const KEY: SecretKey = SecretKey::new([7; 32]);
 
@@ -99,7 +99,7 @@ pub(super) struct Ran {
 }
 
 impl Ran {
-    fn wishes(&self, mount: &Mount) -> Result<Wishes, CarryError> {
+    pub(super) fn wishes(&self, mount: &Mount) -> Result<Wishes, CarryError> {
         Wishes::of(mount, &self.objects, &self.change)
     }
 }
@@ -177,11 +177,11 @@ pub(super) fn ran(mount: &Mount, after: Files<'_>) -> Ran {
     Ran { objects, change: VolumeChange { before, after, changes }, seen: shown }
 }
 
-fn carry<'a>(mount: &'a Mount, ran: &Ran, hands: Hands) -> Result<Carried<'a>, CarryError> {
+pub(super) fn carry<'a>(mount: &'a Mount, ran: &Ran, hands: Hands) -> Result<Carried<'a>, CarryError> {
     Carry::stage(mount, &ran.objects, (&ran.wishes(mount)?, &ran.seen), seal(), hands)?.apply()
 }
 
-fn recover(mount: &Mount, recorded: bool) -> io::Result<()> {
+pub(super) fn recover(mount: &Mount, recorded: bool) -> io::Result<()> {
     recover_by(mount, recorded, &Hands::default())
 }
 
@@ -198,7 +198,7 @@ fn hands(exchanges: bool, check: impl Fn(Step) -> io::Result<()> + Send + Sync +
 }
 
 /// Hands that fail from this step on.
-fn ending_at(exchanges: bool, fatal: u64) -> Hands {
+pub(super) fn ending_at(exchanges: bool, fatal: u64) -> Hands {
     let count = AtomicU64::new(0);
     hands(exchanges, move |_| match count.fetch_add(1, Ordering::Relaxed) + 1 >= fatal {
         true => Err(io::Error::other("made to fail")),
@@ -206,7 +206,7 @@ fn ending_at(exchanges: bool, fatal: u64) -> Hands {
     })
 }
 
-fn expected(files: Files<'_>) -> BTreeMap<String, String> {
+pub(super) fn expected(files: Files<'_>) -> BTreeMap<String, String> {
     let files = files.iter().filter(|(path, _)| !path.ends_with('/'));
     files.map(|(path, content)| ((*path).to_owned(), (*content).to_owned())).collect()
 }
@@ -571,7 +571,7 @@ fn what_was_added_and_has_another_number_by_now_is_for_somebody_to_let_go_of() {
 }
 
 /// Carries out until the hands fail, and leaves everything as it stands then. Whether nothing failed.
-fn end_in_the_middle(mount: &Mount, ran: &Ran, hands: Hands) -> bool {
+pub(super) fn end_in_the_middle(mount: &Mount, ran: &Ran, hands: Hands) -> bool {
     leave(mount, ran, seal(), hands)
 }
 
@@ -977,42 +977,6 @@ fn what_may_be_started_stays_under_its_name() {
     let mount = granted.mount();
     carry(&mount, &ran(&mount, &[("a", "1")]), Hands::default()).unwrap().finish();
     assert_eq!(granted.files(), expected(&[("a", "1")]));
-}
-
-/// A link looks as if everybody might do everything with it.
-#[test]
-fn a_file_in_the_place_of_a_link_is_as_any_new_one() {
-    let granted = Granted::new(&[("a", "1"), ("link", "->a"), ("made", "by the system")]);
-    let mount = granted.mount();
-    let after: Files<'_> = &[("a", "1"), ("link", "new"), ("made", "by the system")];
-    carry(&mount, &ran(&mount, after), Hands::default()).unwrap().finish();
-    let mode = |name: &str| std::fs::symlink_metadata(granted.at(name)).unwrap().permissions().mode();
-    assert_eq!(format!("{:o}", mode("link")), format!("{:o}", mode("made")));
-    assert_eq!(granted.files(), expected(after));
-}
-
-#[test]
-fn a_rewritten_file_keeps_its_nine_bits_and_no_more() {
-    let granted = Granted::new(&[("setuid", "1"), ("private", "1")]);
-    let set = |name: &str, mode| {
-        std::fs::set_permissions(granted.at(name), std::fs::Permissions::from_mode(mode)).unwrap();
-    };
-    set("setuid", 0o6755);
-    set("private", 0o600);
-    let mount = granted.mount().with_acted_on();
-    let ran = ran(&mount, &[("setuid", "2"), ("private", "2"), ("new", "3")]);
-    // On the way in nobody else can read it, not even a name.
-    let staging = granted.at(&STAGED);
-    let hands = Hands::checked(move |step| {
-        if step == Step::Write {
-            let mode = std::fs::metadata(&staging)?.permissions().mode() & 0o7777;
-            assert_eq!(mode, 0o700);
-        }
-        Ok(())
-    });
-    carry(&mount, &ran, hands).unwrap().finish();
-    let mode = |name: &str| std::fs::metadata(granted.at(name)).unwrap().permissions().mode() & 0o7777;
-    assert_eq!((mode("setuid"), mode("private")), (0o755, 0o600));
 }
 
 /// A folder that holds what the guest was not shown can't be removed, and then nothing of the run is done.

@@ -1,7 +1,7 @@
 //! Where there are no real folders, no record comes with any.
 
 use crate::failure::{Failure, Unkept};
-use crate::mount::{Mount, MountObjects};
+use crate::mount::{Known, Mount, MountObjects};
 use crate::session::Session;
 use hutch_model::ledger::{FolderRecord, Record, Sealed, SecretKey};
 use hutch_model::snapshot::{Changes, Objects};
@@ -14,7 +14,7 @@ pub(crate) struct Granted<'a> {
     pub(crate) mount: &'a Mount,
     pub(crate) change: &'a crate::answer::VolumeChange,
     pub(crate) seen: &'a MountObjects,
-    pub(crate) modes: &'a BTreeMap<String, u32>,
+    pub(crate) known: &'a BTreeMap<String, Known>,
 }
 
 /// What a run wants changed in granted folders: nothing.
