@@ -34,7 +34,7 @@ pub(super) struct Origins<'w> {
     gone: BTreeSet<&'w str>,
     /// New folders, and which ones they were.
     folders: BTreeMap<&'w str, String>,
-    /// At most what may be done with new files, and with new folders, of which nothing is known.
+    /// At most what may be done with files, and with new folders, of which nothing is known.
     unknown: [u32; 2],
 }
 
@@ -72,7 +72,7 @@ impl<'w> Origins<'w> {
                     }
                     used.insert(from);
                 }
-                (Node::File { size, .. }, None) => is_unknown |= one.was.is_none() && *size > 0,
+                (Node::File { size, .. }, None) => is_unknown |= *size > 0,
                 _ => {}
             }
         }
@@ -163,7 +163,8 @@ pub(super) fn settle(
     let [files, folders] = origins.unknown;
     let mut mode = match (known, place, source) {
         (Some(known), ..) => known & 0o777,
-        (None, Some(place), source) => place.mode & source.map_or(0o777, |source| source.mode),
+        // What it was is not known where it was edited: it may be what went.
+        (None, Some(place), source) => place.mode & source.map_or(files, |source| source.mode),
         (None, None, Some(source)) if is_moved => source.mode & !start,
         (None, None, Some(source)) => by_system & source.mode & listed,
         (None, None, None) => by_system & listed & if is_folder(is) { folders } else { files },

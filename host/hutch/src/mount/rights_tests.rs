@@ -70,6 +70,27 @@ fn a_folder_that_is_moved_stays_what_it_is() {
     assert_eq!(granted.all(), was);
 }
 
+/// What was renamed over another file and edited is known by nothing: it is for no more than what went, and than what was there.
+#[test]
+fn what_replaces_a_file_is_for_no_more_than_what_went() {
+    let cases: [([u32; 2], Files<'_>, u32); 5] = [
+        ([0o600, 0o644], &[("a", "secret and more")], 0o600),
+        ([0o644, 0o600], &[("a", "secret and more")], 0o600),
+        ([0o640, 0o604], &[("a", "secret and more")], 0o600),
+        // Nothing went; and what is empty holds nothing of it.
+        ([0o600, 0o644], &[("a", "1 and more"), ("b", "secret")], 0o644),
+        ([0o600, 0o644], &[("a", "")], 0o644),
+    ];
+    for (modes, after, expected) in cases {
+        let granted = Granted::new(&[("a", "1"), ("b", "secret")]);
+        set(&granted, "b", modes[0]);
+        set(&granted, "a", modes[1]);
+        let mount = granted.mount();
+        carry(&mount, &ran(&mount, after), Hands::default()).unwrap().finish();
+        assert_eq!(mode(&granted, "a").0, format!("{expected:o}"), "{modes:?} {after:?}");
+    }
+}
+
 /// A link looks as if everybody might do everything with it.
 #[test]
 fn a_file_in_the_place_of_a_link_is_as_any_new_one() {
