@@ -45,13 +45,13 @@ impl Granted {
         names
     }
 
-    /// What is at each path, who may use it and, of a file, when it was changed.
+    /// What is at each path, who may use it and, of a file or link, when it was changed.
     fn all_of_it(&self) -> Vec<(String, u32, i64)> {
         let looked = self.tree().into_iter().map(|line| {
             let path = line.split(" = ").next().and_then(|path| path.split(" -> ").next()).expect("a path");
             let metadata = fs::symlink_metadata(self.folder.join(path.trim_end_matches('/'))).expect("gone");
             // A folder's time is that of the last change in it, whoever made that.
-            let time = if metadata.is_file() { metadata.mtime_nsec() + metadata.mtime() * 1_000_000_000 } else { 0 };
+            let time = if metadata.is_dir() { 0 } else { metadata.mtime_nsec() + metadata.mtime() * 1_000_000_000 };
             let mode = if metadata.is_symlink() { 0 } else { metadata.permissions().mode() & 0o777 };
             (line, mode, time)
         });

@@ -253,7 +253,6 @@ impl<'a> Carry<'a> {
             if let (Some(was), Some(is)) = (was, is)
                 && was.modified_ns != is.modified_ns
                 && (was.node == is.node || is_folder(is) && is_folder(was))
-                && !matches!(is.node, Node::Link { .. })
             {
                 let seen = if is_folder(is) { None } else { Some(self.seen(seen, path)?.into()) };
                 self.add(path, What::Time { was_ns: was.modified_ns, is_ns: is.modified_ns, seen })?;
@@ -349,7 +348,10 @@ impl<'a> Carry<'a> {
                     self.left.insert(path.to_owned(), Known { mode, from: None });
                 }
             }
-            Node::Link { target } => self.hands.create_link(&folder, &name, target).map_err(failed)?,
+            Node::Link { target } => {
+                self.hands.create_link(&folder, &name, target).map_err(&failed)?;
+                self.hands.set_modified(&folder, &name, is.modified_ns).map_err(failed)?;
+            }
             Node::File { size, content } => {
                 // Nobody else gets into the folder that it is staged in.
                 let file = self.hands.create_file(&folder, &name).map_err(io_at(path))?;

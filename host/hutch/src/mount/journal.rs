@@ -58,7 +58,7 @@ pub(super) enum What {
     RemoveFolder { inode: u64 },
     /// The folder that the operation `removed` moved aside, to where nothing stands: it is the same one, with all that it is.
     MoveFolder { removed: usize, inode: u64 },
-    /// A file or folder gets another time; a file only if it looks as the run was shown it.
+    /// A file, link or folder gets another time; a file or link only if it looks as the run was shown it.
     Time { was_ns: u64, is_ns: u64, seen: Option<Looked> },
 }
 
