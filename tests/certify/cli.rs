@@ -64,8 +64,8 @@ fn what_init_makes_and_the_samples_reach_the_highest_level() {
     let machine = Machine::new();
     assert_eq!(machine.run(["init", "made"]).status, 0);
     let made = machine.path("made/package").display().to_string();
-    let samples =
-        ["books", "convert", "files", "images", "json", "notes", "tables"].map(|name| format!("packages/{name}"));
+    let samples = ["books", "calendar", "convert", "files", "images", "json", "notes", "tables"]
+        .map(|name| format!("packages/{name}"));
     for package in [made].iter().chain(&samples) {
         let report = report(&certify(&machine, &[package, "--level", "agent-native"]));
         assert_eq!(

@@ -123,6 +123,7 @@ fn fields_and_query_take_parts_out() {
     let item = |slug: &str, version: &str| json!({"slug": slug, "version": version});
     let all = [
         item("books", "0.1.0"),
+        item("calendar", "0.1.0"),
         item("convert", "0.1.0"),
         item("files", "0.1.0"),
         item("images", "0.1.0"),
@@ -132,8 +133,8 @@ fn fields_and_query_take_parts_out() {
         item("todo", "0.2.0"),
     ];
     assert_eq!(items["items"], json!(all));
-    assert_eq!(hutch.line("catalog packages --query items[7].slug").stdout, "\"todo\"\n");
-    assert_eq!(hutch.line("catalog packages --query items[7].slug --human").stdout, "todo\n");
+    assert_eq!(hutch.line("catalog packages --query items[8].slug").stdout, "\"todo\"\n");
+    assert_eq!(hutch.line("catalog packages --query items[8].slug --human").stdout, "todo\n");
     assert_eq!(hutch.line("catalog packages --fields nothing").code(), "USAGE");
     let id = hutch.call(&["run", "--query", "output.items[0].id", "packages/todo", "add", "x"]);
     assert_eq!((id.status, id.stdout.as_str()), (0, "\"td_0001\"\n"));
