@@ -15,7 +15,8 @@ mod walk;
 pub use hands::{Gone, Hands, Step};
 pub use links::stays_inside;
 pub use read::{
-    Listing, check_may_write, link_target, list, list_at_most, listed_rights, look, open_file, open_folder,
+    Listing, check_may_write, check_own, check_own_at, link_target, list, list_at_most, listed_rights, look, open_file,
+    open_folder,
 };
 pub use stamp::{Form, Stamp};
 pub use walk::Handles;

@@ -1,8 +1,8 @@
 //! Looking and opening for reading.
 
 use crate::stamp::{Form, Stamp};
-use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
-use cap_std::fs::{Dir, OpenOptions};
+use cap_fs_ext::{DirExt, FollowSymlinks, MetadataExt, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_std::fs::{Dir, Metadata, OpenOptions};
 use std::io;
 
 /// `None` instead of the error that nothing is there.
@@ -20,6 +20,28 @@ fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
 /// The system's refusal.
 pub fn look(folder: &Dir, name: &str) -> io::Result<Option<Stamp>> {
     Ok(found(folder.symlink_metadata(name))?.map(|metadata| Stamp::of(&metadata)))
+}
+
+/// Refuses what must not be written where it stands: what is no regular file, and a file that has another name, under which it is
+/// somebody else's too.
+///
+/// # Errors
+/// It is such.
+pub fn check_own(metadata: &Metadata) -> io::Result<()> {
+    let reason = match () {
+        () if !metadata.is_file() => "is no regular file",
+        () if metadata.nlink() > 1 => "has another name too (a hard link)",
+        () => return Ok(()),
+    };
+    Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+}
+
+/// The same of what stands under `name`, if anything does.
+///
+/// # Errors
+/// It is such, or the system's refusal.
+pub fn check_own_at(folder: &Dir, name: &str) -> io::Result<()> {
+    found(folder.symlink_metadata(name))?.as_ref().map_or(Ok(()), check_own)
 }
 
 /// The names in a folder.

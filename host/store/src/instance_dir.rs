@@ -12,8 +12,11 @@
 //! <home>/instances/<slug>/<instance>/hutch.undo/   what runs replaced in granted folders, so that it can be put back
 //! <home>/instances/<slug>/<instance>/hutch.tmp/    files on their way into a plain directory, or out of it
 //! <home>/instances/<slug>/<instance>/hutch.saved/  what somebody saved in a plain directory while it was on its way
+//!                                                  and what stood in the place of hutch.plain and is not ours
 //! <home>/instances/<slug>/<instance>/<volume>/     the plain directory of a volume
 //! ```
+//!
+//! What is written here where it stands is a regular file that has no other name: a link leads to somebody else's.
 
 use crate::error::StoreError;
 use crate::names::InstanceName;
@@ -22,9 +25,8 @@ use cap_std::ambient_authority;
 #[cfg(unix)]
 use cap_std::fs::Metadata;
 use cap_std::fs::{Dir, OpenOptions};
-use hutch_folder::{Form, Stamp};
+use hutch_folder::Stamp;
 use hutch_model::names::Slug;
-use std::ffi::OsStr;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -250,26 +252,10 @@ pub(crate) fn lock_file(folder: &Dir, name: &str) -> io::Result<(std::fs::File, 
     // Without waiting: a pipe in its place has nobody at its other end.
     options.read(true).write(true).create(true).nonblock(true).follow(FollowSymlinks::No);
     let file = folder.open_with(name, &options)?;
-    let stamp = Stamp::of(&file.metadata()?);
-    match stamp.form {
-        Form::File => Ok((file.into_std(), stamp)),
-        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")),
-    }
-}
-
-/// Refuses a database beside whose file something else stands where SQLite looks for a journal: it would wait at a pipe for ever.
-pub(crate) fn check_journal(folder: &Dir, database: &Path) -> Result<(), StoreError> {
-    let mut journal = database.as_os_str().to_owned();
-    journal.push("-journal");
-    let journal = Path::new(&journal);
-    let name = journal.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let failed = |error: io::Error| StoreError::io(journal, "open the journal", error);
-    match hutch_folder::look(folder, name).map_err(failed)? {
-        Some(Stamp { form: Form::Other, .. }) => {
-            Err(failed(io::Error::new(io::ErrorKind::InvalidInput, "is no regular file")))
-        }
-        _ => Ok(()),
-    }
+    let metadata = file.metadata()?;
+    // Who holds it may write down there what is under way.
+    hutch_folder::check_own(&metadata)?;
+    Ok((file.into_std(), Stamp::of(&metadata)))
 }
 
 /// A lock, if nobody else holds it.

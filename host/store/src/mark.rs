@@ -94,12 +94,15 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    /// Opens the mark for writing. A folder where that is refused has none.
+    /// Opens the mark for writing. A folder where that is refused has none, nor is one written that is somebody else's too.
     pub(crate) fn open(folder: &Dir, store: [u8; 16]) -> Marker {
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).nonblock(true).follow(FollowSymlinks::No);
-        let file = folder.open_with(NAME, &options).map(|file| file.into_std()).ok();
-        Marker { store, file: Mutex::new(file.filter(|file| file.metadata().is_ok_and(|metadata| metadata.is_file()))) }
+        let file = folder.open_with(NAME, &options).and_then(|file| {
+            hutch_folder::check_own(&file.metadata()?)?;
+            Ok(file.into_std())
+        });
+        Marker { store, file: Mutex::new(file.ok()) }
     }
 
     /// Says that the store has this entry. That it can't be said loses nothing.

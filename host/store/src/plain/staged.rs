@@ -5,8 +5,9 @@
 use super::Plain;
 use crate::error::StoreError;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Stamp, list, look, open_folder};
+use hutch_folder::{Form, Hands, Stamp, list, look, open_folder};
 use std::io;
+use std::path::Path;
 
 /// Files on their way into a directory, or out of it.
 const STAGING: &str = "hutch.tmp";
@@ -60,19 +61,8 @@ impl<'a> Staged<'a> {
         if stamp.form != Form::Folder && ours.holds(&stamp) {
             return self.plain.hands.drop_file(&self.folder, name).map_err(failed);
         }
-        let saved = self.plain.private_folder(SAVED)?;
-        let failed = |error| StoreError::io(self.plain.path.join(SAVED), "keep what somebody saved", error);
-        for number in 1_u64.. {
-            let kept = number.to_string();
-            match self.plain.hands.place((&self.folder, name), (&saved, &kept)) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                placed => {
-                    placed.map_err(failed)?;
-                    self.saved.push(self.plain.path.join(SAVED).join(kept).display().to_string());
-                    break;
-                }
-            }
-        }
+        let plain = self.plain;
+        self.saved.push(keep(&plain.hands, (&plain.folder, &plain.path), (&self.folder, name))?);
         Ok(())
     }
 }
@@ -115,14 +105,33 @@ fn ours(name: &str) -> Ours {
 impl Plain {
     /// A folder beside the volumes that is the host's own.
     fn private_folder(&self, name: &str) -> Result<Dir, StoreError> {
-        let failed = |error| StoreError::io(self.path.join(name), "make the folder", error);
-        if look(&self.folder, name).map_err(failed)?.is_none() {
-            match self.hands.create_private_folder(&self.folder, name) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
-                _ => {}
-            }
-        }
-        let folder = open_folder(&self.folder, name).map_err(failed)?;
-        folder.ok_or_else(|| failed(io::ErrorKind::NotADirectory.into()))
+        private_folder(&self.hands, (&self.folder, &self.path), name)
     }
+}
+
+/// Puts what stands under a name where a person finds it, in the instance's folder; its path there.
+pub(super) fn keep(hands: &Hands, (at, path): (&Dir, &Path), from: (&Dir, &str)) -> Result<String, StoreError> {
+    let saved = private_folder(hands, (at, path), SAVED)?;
+    let mut number = 1_u64;
+    loop {
+        let kept = number.to_string();
+        match hands.place(from, (&saved, &kept)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(StoreError::io(path.join(SAVED), "keep what somebody saved", error)),
+            Ok(()) => return Ok(path.join(SAVED).join(kept).display().to_string()),
+        }
+    }
+}
+
+/// A folder of the host's own in the instance's folder.
+fn private_folder(hands: &Hands, (at, path): (&Dir, &Path), name: &str) -> Result<Dir, StoreError> {
+    let failed = |error| StoreError::io(path.join(name), "make the folder", error);
+    if look(at, name).map_err(failed)?.is_none() {
+        match hands.create_private_folder(at, name) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(failed(error)),
+            _ => {}
+        }
+    }
+    let folder = open_folder(at, name).map_err(failed)?;
+    folder.ok_or_else(|| failed(io::ErrorKind::NotADirectory.into()))
 }

@@ -1,24 +1,31 @@
 //! What is remembered of the plain directories, in a small database of its own beside them: which snapshot each shows, and what each
 //! name in it looked like when it was last known to hold something, with the name of that. A stamp that is missing or does not fit
 //! costs a look at the content, nothing more, so nothing here is made durable, and what is damaged is begun anew: in its place and under
-//! its locks, because others may have it open, in a transaction.
+//! its locks, because others may have it open, in a transaction. What is not known as ours is no file of ours that is damaged: it is moved aside.
 
-use crate::error::StoreError;
-use crate::instance_dir::check_journal;
+use super::staged::keep;
+use crate::error::{StoreError, at};
 use crate::names::VolumeName;
 use crate::sqlite::columns::{Named, signed, unsigned};
 use crate::sqlite::failure::{database, is_unfit};
+use crate::sqlite::own;
 use crate::store::State;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Stamp};
+use hutch_folder::{Form, Hands, Stamp, look};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::snapshot::Node;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Row};
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// The file.
+const NAME: &str = "hutch.plain";
+
+/// Marks it as ours: "hutp".
+const APPLICATION_ID: i32 = 0x6875_7470;
 
 /// What is known of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,13 +112,10 @@ pub(super) struct Stamps {
 impl Stamps {
     /// Opens it, or begins it anew where it is missing or damaged.
     pub(super) fn open(folder: &Dir, at: &Path, wait: Duration) -> Result<Stamps, StoreError> {
-        let path = at.join("hutch.plain");
-        check_journal(folder, &path)?;
-        let opened = connect(&path, wait).and_then(|connection| {
-            settle(&connection).or_else(|error| mend(&connection, error))?;
-            Ok(connection)
-        });
-        let connection = opened.map_err(|error| database(&path, error))?;
+        let path = at.join(NAME);
+        let connection = connect(folder, &path, wait)?;
+        let settled = settle(&connection).or_else(|error| mend(&connection, error));
+        settled.map_err(|error| database(&path, error))?;
         Ok(Stamps { connection: Mutex::new(connection), path })
     }
 
@@ -296,9 +300,8 @@ fn shown(row: &Row<'_>, first: usize) -> rusqlite::Result<Shown> {
 
 /// Makes it usable again after an error, if what is in it is the cause; else that is the error.
 fn mend(connection: &Connection, error: rusqlite::Error) -> rusqlite::Result<()> {
-    use rusqlite::ErrorCode as Code;
-    let is_damage = matches!(error.sqlite_error_code(), Some(Code::DatabaseCorrupt | Code::NotADatabase));
-    if !is_damage && !is_unfit(&error) {
+    let is_damaged = is_damage(&error);
+    if !is_damaged && !is_unfit(&error) {
         return Err(error);
     }
     // What a batch has not put down is found out again.
@@ -307,40 +310,68 @@ fn mend(connection: &Connection, error: rusqlite::Error) -> rusqlite::Result<()>
     }
     // What was prepared says nothing of the tables that are there now. Somebody else may have begun it anew meanwhile.
     connection.flush_prepared_statement_cache();
+    // Or put something there that is not ours.
+    if !claim(connection)? {
+        return Err(error);
+    }
     let begin = match settle(connection) {
-        Ok(()) => is_damage,
-        Err(found) if is_unfit(&found) => true,
-        Err(found) => match found.sqlite_error_code() {
-            Some(Code::DatabaseCorrupt | Code::NotADatabase) => true,
-            _ => return Err(found),
-        },
+        Ok(()) => is_damaged,
+        Err(found) if is_unfit(&found) || is_damage(&found) => true,
+        Err(found) => return Err(found),
     };
     if begin {
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
         let emptied = connection.execute_batch("VACUUM");
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
         emptied?;
+        claim(connection)?;
         settle(connection)?;
     }
     Ok(())
 }
 
-/// Opens the file, and looks at nothing in it.
-fn connect(path: &Path, wait: Duration) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(wait)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    Ok(connection)
+/// Whether it says that the file is none of SQLite's, or none any more.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+}
+
+/// Opens the file if it is ours, or makes it. Nothing is written into another: it is moved to where a person finds it.
+fn connect(folder: &Dir, path: &Path, wait: Duration) -> Result<Connection, StoreError> {
+    let unread = |error| StoreError::io(path, "look at it", error);
+    let looked = look(folder, NAME).map_err(unread)?;
+    let connection = own::open(folder, path, true, wait)?;
+    let what = match claim(&connection) {
+        Ok(true) => return Ok(connection),
+        Ok(false) => "is not what is known of plain directories, but something else's database".to_owned(),
+        Err(error) if is_damage(&error) => error.to_string(),
+        Err(error) => return Err(database(path, error)),
+    };
+    drop(connection);
+    // Somebody else may have moved it meanwhile.
+    if looked.is_some() && look(folder, NAME).map_err(unread)? == looked {
+        let at = path.parent().unwrap_or(path);
+        for part in own::PARTS {
+            let name = format!("{NAME}{part}");
+            if look(folder, &name).map_err(unread)?.is_some() {
+                keep(&Hands::default(), (folder, at), (folder, &name))?;
+            }
+        }
+    }
+    let connection = own::open(folder, path, true, wait)?;
+    match claim(&connection).map_err(|error| database(path, error))? {
+        true => Ok(connection),
+        false => Err(StoreError::Damaged { at: at(path), what: "the database".to_owned(), reason: what }),
+    }
+}
+
+fn claim(connection: &Connection) -> rusqlite::Result<bool> {
+    own::claim(connection, APPLICATION_ID, "folders,meta,stamps,volumes")
 }
 
 /// Sees to it that the tables are there, and fit.
 fn settle(connection: &Connection) -> rusqlite::Result<()> {
     // A batch stays in memory until it ends: what is written before keeps all readers out until then.
-    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cell_size_check = ON; PRAGMA cache_spill = OFF")?;
+    connection.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_spill = OFF")?;
     // A process that is killed leaves a journal, and the next one goes back by it: no row is half written.
     connection.query_row("PRAGMA journal_mode = TRUNCATE", (), |_| Ok(()))?;
     if version(connection)? == 0 {

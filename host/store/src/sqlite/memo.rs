@@ -3,13 +3,13 @@
 
 use super::columns::{Named, signed, unsigned};
 use super::failure::database;
-use super::pool::configure;
-use crate::error::StoreError;
-use crate::instance_dir::{InstanceDir, check_journal};
+use super::own;
+use crate::error::{StoreError, at};
+use crate::instance_dir::InstanceDir;
 use crate::memo::{Found, MEMO_BYTES_MAX, Memo, MemoStats};
 use hutch_model::digest::Digest;
 use hutch_model::memo::KEPT_BYTES_MAX;
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::{Connection, OptionalExtension};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -19,6 +19,9 @@ const WAIT: Duration = Duration::from_millis(250);
 
 /// How many outcomes go at once where there is no room.
 const MADE_ROOM: u32 = 64;
+
+/// Marks the file as a memo: "hutm".
+const APPLICATION_ID: i32 = 0x6875_746d;
 
 /// The order in which they came is that of their rows.
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS outcomes (place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL) STRICT";
@@ -39,19 +42,21 @@ impl SqliteMemo {
         if !make && path.metadata().is_err() {
             return Ok(None);
         }
-        check_journal(&dir.open()?, &path)?;
-        let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        flags.set(OpenFlags::SQLITE_OPEN_CREATE, make);
-        let opened = || {
-            let connection = Connection::open_with_flags(&path, flags)?;
-            configure(&connection, WAIT)?;
+        let connection = own::open(&dir.open()?, &path, make, WAIT)?;
+        let settle = || {
+            if !own::claim(&connection, APPLICATION_ID, "outcomes")? {
+                return Ok(false);
+            }
             connection.query_row("PRAGMA journal_mode = WAL", (), |_| Ok(()))?;
             connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1000")?;
             connection.execute_batch(TABLE)?;
-            Ok(connection)
+            Ok(true)
         };
-        let connection = Mutex::new(opened().map_err(|error| database(&path, error))?);
-        Ok(Some(SqliteMemo { path, connection, bytes_max: MEMO_BYTES_MAX }))
+        if !settle().map_err(|error| database(&path, error))? {
+            let (what, reason) = ("the database".to_owned(), "is no memo, but something else's database".to_owned());
+            return Err(StoreError::Damaged { at: at(&path), what, reason });
+        }
+        Ok(Some(SqliteMemo { path, connection: Mutex::new(connection), bytes_max: MEMO_BYTES_MAX }))
     }
 
     /// The same, holding at most so much.
@@ -126,12 +131,13 @@ mod tests {
     use super::*;
     use hutch_model::digest::Kind;
 
+    fn place(folder: &tempfile::TempDir) -> InstanceDir {
+        let slug = hutch_model::names::Slug::parse("todo").unwrap();
+        InstanceDir::new(folder.path(), &slug, &"default".parse().unwrap())
+    }
+
     fn memo(folder: &tempfile::TempDir) -> SqliteMemo {
-        let dir = InstanceDir::new(
-            folder.path(),
-            &hutch_model::names::Slug::parse("todo").unwrap(),
-            &"default".parse().unwrap(),
-        );
+        let dir = place(folder);
         dir.create().unwrap();
         SqliteMemo::open(&dir, true).unwrap().unwrap()
     }
@@ -181,13 +187,26 @@ mod tests {
         drop(first);
         std::fs::remove_dir_all(&dir).unwrap();
         std::fs::create_dir(&dir).unwrap();
-        let place = InstanceDir::new(
-            folder.path(),
-            &hutch_model::names::Slug::parse("todo").unwrap(),
-            &"default".parse().unwrap(),
-        );
-        assert!(SqliteMemo::open(&place, false).unwrap().is_none() && !path.exists());
+        assert!(SqliteMemo::open(&place(&folder), false).unwrap().is_none() && !path.exists());
         std::fs::write(&path, "no database, but as long as one of them: ".repeat(200)).unwrap();
-        assert!(SqliteMemo::open(&place, true).is_err());
+        assert!(SqliteMemo::open(&place(&folder), true).is_err());
+    }
+
+    #[test]
+    fn somebody_elses_database_is_no_memo_and_one_of_an_earlier_version_is() {
+        let folder = tempfile::tempdir().unwrap();
+        place(&folder).create().unwrap();
+        let path = place(&folder).memo();
+        for other in ["CREATE TABLE mine (x); CREATE TABLE outcomes (x)", "PRAGMA application_id = 7"] {
+            Connection::open(&path).unwrap().execute_batch(other).unwrap();
+            let before = std::fs::read(&path).unwrap();
+            let error = SqliteMemo::open(&place(&folder), true).unwrap_err();
+            assert!(matches!(error, StoreError::Damaged { .. }), "{other}: {error}");
+            assert!(std::fs::read(&path).unwrap() == before, "{other}: it was written");
+            std::fs::remove_file(&path).unwrap();
+        }
+        memo(&folder).put(&key(1), b"kept").unwrap();
+        Connection::open(&path).unwrap().execute_batch("PRAGMA application_id = 0").unwrap();
+        assert_eq!(memo(&folder).get(&[key(1)]).unwrap().len(), 1);
     }
 }

@@ -14,6 +14,7 @@ mod group;
 mod ledger;
 mod memo;
 mod objects;
+pub(crate) mod own;
 mod pool;
 mod schema;
 mod transaction;

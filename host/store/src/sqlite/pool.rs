@@ -2,14 +2,13 @@
 //! other only where the database itself makes them.
 
 use super::failure::database;
-use super::{Opening, ledger, schema};
+use super::{Opening, ledger, own, schema};
 use crate::error::StoreError;
 use crate::hold::Hold;
-use crate::instance_dir::{InstanceDir, LOG, check_journal};
+use crate::instance_dir::{InstanceDir, LOG};
 use cap_std::fs::{Dir, Metadata};
 use hutch_folder::{Stamp, look};
 use hutch_model::ledger::Pin;
-use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::File;
 use std::io;
@@ -54,8 +53,7 @@ impl Pool {
     pub(super) fn open(hold: Arc<Hold>, dir: &InstanceDir, opening: &Opening) -> Result<Pool, StoreError> {
         let (path, log) = (dir.database(), dir.log());
         let Opening { if_missing, wait } = *opening;
-        check_journal(hold.folder(), &path)?;
-        let mut first = connect(&path, if_missing, wait)?;
+        let mut first = connect(hold.folder(), &path, if_missing, wait)?;
         schema::migrate(&mut first, &path, schema::MIGRATIONS, if_missing)?;
         Ok(Pool { path, log, wait, idle: Mutex::new(vec![first]), log_file: OnceLock::new(), hold })
     }
@@ -88,7 +86,7 @@ impl Pool {
             None => {
                 // By its path another instance could be found by now.
                 self.hold.check()?;
-                connect(&self.path, IfMissing::Fail, self.wait)
+                connect(self.folder(), &self.path, IfMissing::Fail, self.wait)
             }
         }
     }
@@ -199,29 +197,9 @@ pub(super) fn settled_copy(path: &Path, is_another: bool) -> Result<Pin, StoreEr
     Ok(last)
 }
 
-/// What holds for every database of an instance.
-pub(super) fn configure(connection: &Connection, wait: Duration) -> rusqlite::Result<()> {
-    connection.busy_timeout(wait)?;
-    // Closing must cost no sync: the log stays, and a commit moves it when it is long.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // The file may come from anywhere: its schema runs no code, and SQL can't break the file.
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
-    connection.execute_batch("PRAGMA cell_size_check = ON")
-}
-
-fn connect(path: &Path, if_missing: IfMissing, wait: Duration) -> Result<Connection, StoreError> {
-    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    if if_missing == IfMissing::Create {
-        flags |= OpenFlags::SQLITE_OPEN_CREATE;
-    }
-    let configured = || {
-        let connection = Connection::open_with_flags(path, flags)?;
-        configure(&connection, wait)?;
-        connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0")?;
-        Ok(connection)
-    };
-    configured().map_err(|error| database(path, error))
+fn connect(folder: &Dir, path: &Path, if_missing: IfMissing, wait: Duration) -> Result<Connection, StoreError> {
+    let connection = own::open(folder, path, if_missing == IfMissing::Create, wait)?;
+    let set = connection.execute_batch("PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
+    set.map_err(|error| database(path, error))?;
+    Ok(connection)
 }

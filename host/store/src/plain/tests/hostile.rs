@@ -41,6 +41,82 @@ fn no_pipe_in_the_place_of_a_journal_is_waited_at() {
     }
 }
 
+/// A link in the place of a file of ours leads to somebody else's: another instance's ledger, a person's file, or none yet.
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link_in_the_place_of_a_file_of_ours() {
+    let (setting, other) = (Setting::new(), Setting::new());
+    put(&setting.store, &[("a", "1")]);
+    put(&other.store, &[("a", "1")]);
+    let outside = |name: &str| other.home.path().join(name);
+    std::fs::write(outside("mine"), "mine").unwrap();
+    let targets = [other.store.dir().database(), outside("mine"), outside("missing")];
+    let bytes = || targets.each_ref().map(|target| std::fs::read(target).ok());
+    let before = bytes();
+    let opening = Opening { if_missing: IfMissing::Fail, wait: Duration::ZERO };
+    let refused = |name: &str| match name {
+        "hutch.lock" => setting.plain().lock().err(),
+        "hutch.grant" => setting.store.dir().try_lock_grants().err(),
+        "hutch.db-journal" | "hutch.mark" => SqliteStore::open(setting.store.dir(), &opening).err(),
+        "hutch.memo" | "hutch.memo-wal" => setting.store.memo(true).err(),
+        _ => Plain::open(setting.store.dir(), Arc::new(setting.store.clone()), Duration::ZERO).err(),
+    };
+    let names = ["hutch.plain", "hutch.plain-journal", "hutch.memo", "hutch.memo-wal", "hutch.db-journal"];
+    for name in names.into_iter().chain(["hutch.lock", "hutch.grant", "hutch.mark"]) {
+        let path = setting.store.dir().path().join(name);
+        for (target, is_hard) in targets.iter().flat_map(|target| [(target, false), (target, true)]) {
+            let _ = std::fs::remove_file(&path);
+            match is_hard {
+                true if !target.exists() => continue,
+                true => std::fs::hard_link(target, &path).unwrap(),
+                false => std::os::unix::fs::symlink(target, &path).unwrap(),
+            }
+            let error = refused(name);
+            // An instance without a mark can be used.
+            assert!(error.is_some() || (name == "hutch.mark" && is_hard), "{name}, {target:?}, {is_hard}");
+            assert!(bytes() == before, "{name}, {target:?}, {is_hard}: it was written");
+        }
+        let _ = std::fs::remove_file(&path);
+    }
+    assert_eq!(setting.plain().update().unwrap(), Updated::default());
+    assert_eq!((setting.store.check().unwrap(), other.store.check().unwrap()), (vec![], vec![]));
+}
+
+/// What somebody put in the place of the stamps is no file of ours that is damaged.
+#[test]
+fn what_is_not_known_as_ours_is_kept_where_a_person_finds_it_and_never_written() {
+    let other = Setting::new();
+    let foreign = other.home.path().join("foreign.db");
+    rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
+    let read = |path: &Path| std::fs::read(path).unwrap();
+    for content in [read(&foreign), read(&other.store.dir().database()), b"mine, and no database".repeat(100)] {
+        let setting = Setting::new();
+        put(&setting.store, &[("a", "1")]);
+        setting.plain().update().unwrap();
+        let at = |name: &str| setting.store.dir().path().join(name);
+        std::fs::write(at("hutch.plain"), &content).unwrap();
+        assert!(setting.plain().update().unwrap().left.is_empty());
+        assert_eq!(real(&setting.folder()), expected(&[("a", "1")]));
+        let kept = || std::fs::read_dir(at("hutch.saved")).unwrap().map(|entry| read(&entry.unwrap().path()));
+        assert!(kept().any(|kept| kept == content), "it was written, or is gone");
+        let count = kept().count();
+        setting.plain().update().unwrap();
+        assert_eq!(kept().count(), count, "ours is not known as ours");
+    }
+}
+
+#[test]
+fn stamps_of_an_earlier_version_are_known_as_ours() {
+    let setting = Setting::new();
+    put(&setting.store, &[("a", "1")]);
+    setting.plain().update().unwrap();
+    let file = rusqlite::Connection::open(setting.store.dir().path().join("hutch.plain")).unwrap();
+    file.execute_batch("PRAGMA application_id = 0").unwrap();
+    assert!(setting.plain().stamps.shown(&name()).unwrap().is_some());
+    let id: i32 = file.query_row("PRAGMA application_id", (), |row| row.get(0)).unwrap();
+    assert_ne!(id, 0);
+}
+
 /// A shell that enters the directory, an editor that opens it: nothing of a run's is there for them.
 #[test]
 fn what_tools_act_on_is_never_shown_and_stays_in_the_state() {
