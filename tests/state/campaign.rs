@@ -91,6 +91,7 @@ fn check(home: &Home, acknowledged: &BTreeSet<String>, asked: &BTreeSet<String>)
     assert!(lost.is_empty(), "acknowledged and lost: {lost:?}");
     assert!(found.is_subset(asked), "there is what nobody asked for");
     home.json(&["verify", "--chain", "todo"]);
+    home.json(&["doctor", "todo"]);
     let stored = home.run(&["state", "cat", "--raw", "todo", "state/todos.json"]).stdout;
     let plain = std::fs::read_to_string(home.plain().join("todos.json")).expect("the plain directory is empty");
     assert_eq!(plain, stored, "the plain directory does not show the state");

@@ -59,6 +59,7 @@ granted() { (cd "$home/granted" && find . -type f | LC_ALL=C sort | xargs -r hea
 # After whatever happened: all is whole, and everything said can be relied on.
 whole() {
     hutch verify --chain probe >/dev/null || fail "$1: the chain is broken"
+    hutch doctor probe >/dev/null 2>"$scratch/err" || fail "$1: $(cat "$scratch/err")"
     hutch verify --all "$probe" >/dev/null 2>"$scratch/err" || grep -q ' 0 differ' "$scratch/err" || fail "$1: $(cat "$scratch/err")"
     [ "$(state)" = "$(cat "$home/.local/share/hutch/instances/probe/default/state/a")" ] || fail "$1: the plain folder differs"
     ! find "$home/granted" -name '.hutch-*' | grep -q . || fail "$1: something is left in the granted folder"

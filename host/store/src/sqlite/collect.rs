@@ -7,6 +7,7 @@ use super::failure::database;
 use super::ledger::{self, set_meta};
 use super::objects::At;
 use super::pool::empty_log;
+use super::schema::Fact;
 use super::transaction::{Pending, Sync};
 use crate::error::{StoreError, at};
 use crate::reach::reach;
@@ -108,7 +109,7 @@ fn remove(store: &SqliteStore, mut found: Found, record: &Record) -> Result<(Col
             collected.bytes += bytes * deleted;
         }
     }
-    set_meta(connection, "retained_from", &collected.retained_from.to_be_bytes()).map_err(failed)?;
+    set_meta(connection, Fact::RetainedFrom, &collected.retained_from.to_be_bytes()).map_err(failed)?;
     let record = Record { collected: Some(collected.record()), ..record.clone() };
     let sealed = pending.append((&record, &MemoryObjects::default(), &[]))?;
     pending.end(sealed.sequence)?;

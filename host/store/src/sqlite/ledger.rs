@@ -3,6 +3,7 @@
 use super::columns::{Named, signed, unsigned};
 use super::failure::database;
 use super::objects::TransactionShelf;
+use super::schema::Fact;
 use crate::absorb::Shelf;
 use crate::admitted::admitted_text;
 use crate::error::{StoreError, at};
@@ -40,12 +41,12 @@ pub(super) fn head(connection: &Connection, path: &Path) -> Result<Head, StoreEr
     for sequence in intents.query_map((), |row| row.get(0)).map_err(failed)? {
         head.open.insert(unsigned(sequence.map_err(failed)?));
     }
-    if let Some(admitted) = meta(connection, "admitted").map_err(failed)? {
+    if let Some(admitted) = meta(connection, Fact::Admitted).map_err(failed)? {
         let written = serde_json::from_slice(&admitted).map_err(|error| error.to_string());
         let admitted = written.and_then(crate::admitted::admitted);
         head.admitted = Some(admitted.map_err(|reason| damaged("who is admitted".to_owned(), reason))?);
     }
-    let retained = meta(connection, "retained_from").map_err(failed)?.unwrap_or_default();
+    let retained = meta(connection, Fact::RetainedFrom).map_err(failed)?.unwrap_or_default();
     head.retained_from = retained.first_chunk().map_or(1, |bytes| u64::from_be_bytes(*bytes));
     Ok(head)
 }
@@ -59,7 +60,7 @@ fn named(connection: &Connection, sql: &str) -> rusqlite::Result<Vec<(String, Di
 
 /// The last entry, by what the store remembers beside the entries.
 pub(super) fn last(connection: &Connection, path: &Path) -> Result<Pin, StoreError> {
-    let value = meta(connection, "head").map_err(|error| database(path, error))?;
+    let value = meta(connection, Fact::Head).map_err(|error| database(path, error))?;
     let Some(value) = value else { return Ok(Chain::default().head()) };
     let pin = value.split_first_chunk().and_then(|(sequence, hash)| {
         Some(Pin { sequence: u64::from_be_bytes(*sequence), hash: Digest::from_bytes(hash.try_into().ok()?) })
@@ -71,12 +72,14 @@ pub(super) fn last(connection: &Connection, path: &Path) -> Result<Pin, StoreErr
     })
 }
 
-pub(super) fn meta(connection: &Connection, name: &str) -> rusqlite::Result<Option<Vec<u8>>> {
-    connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?.query_row([name], |row| row.get(0)).optional()
+pub(super) fn meta(connection: &Connection, fact: Fact) -> rusqlite::Result<Option<Vec<u8>>> {
+    let mut query = connection.prepare_cached("SELECT value FROM meta WHERE name = ?1")?;
+    query.query_row([fact.name()], |row| row.get(0)).optional()
 }
 
-pub(super) fn set_meta(connection: &Connection, name: &str, value: &[u8]) -> rusqlite::Result<()> {
-    connection.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?.execute((name, value)).map(|_| ())
+pub(super) fn set_meta(connection: &Connection, fact: Fact, value: &[u8]) -> rusqlite::Result<()> {
+    let mut insert = connection.prepare_cached("INSERT OR REPLACE INTO meta VALUES (?1, ?2)")?;
+    insert.execute((fact.name(), value)).map(|_| ())
 }
 
 /// Writes an entry, and the state that it leads to. The connection is in a transaction.
@@ -130,14 +133,16 @@ fn write(
             connection.prepare_cached("DELETE FROM intents WHERE sequence = ?1")?.execute([signed(closed)])?;
         }
         if let Some(admitted) = &head.admitted {
-            set_meta(connection, "admitted", admitted_text(admitted).to_string().as_bytes())?;
+            set_meta(connection, Fact::Admitted, admitted_text(admitted).to_string().as_bytes())?;
         }
         let entry = (signed(sealed.sequence), Named(sealed.hash), signed(record.at.unix_ns()), &sealed.bytes[..]);
         connection
             .prepare_cached("INSERT INTO entries (sequence, hash, at_ns, bytes) VALUES (?1, ?2, ?3, ?4)")?
             .execute(entry)?;
         let head = [&sealed.sequence.to_be_bytes()[..], sealed.hash.as_bytes()].concat();
-        set_meta(connection, "head", &head)
+        set_meta(connection, Fact::Head, &head)?;
+        // What a failed commit left is under what is written now.
+        connection.prepare_cached("DELETE FROM meta WHERE name = ?1")?.execute([Fact::Cut.name()]).map(|_| ())
     };
     write().map_err(|error| database(path, error))?;
     Ok(sealed)

@@ -92,7 +92,7 @@ impl SqliteStore {
         let (last, store) = pool.with(|connection| {
             let moment = connection.transaction().map_err(|error| failure::database(pool.path(), error))?;
             let last = ledger::check_head(&moment, pool.path())?;
-            let store = ledger::meta(&moment, "store").map_err(|error| failure::database(pool.path(), error))?;
+            let store = ledger::meta(&moment, schema::Fact::Store).map_err(|error| failure::database(pool.path(), error))?;
             Ok((last, store.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()))
         })?;
         if let Some(lost) = mark.as_ref().and_then(|mark| mark.contradicts(dir, store, last)) {
@@ -239,7 +239,7 @@ impl Store for SqliteStore {
         if let Some(key) = self.secret_key.get() {
             return Ok(key.clone());
         }
-        let key = self.pool.sql(|connection| ledger::meta(connection, "secret_key"))?.unwrap_or_default();
+        let key = self.pool.sql(|connection| ledger::meta(connection, schema::Fact::SecretKey))?.unwrap_or_default();
         let read = key.as_slice().try_into().map(SecretKey::new).map_err(|_| StoreError::Damaged {
             at: self.at(),
             what: "the secret key".to_owned(),

@@ -13,6 +13,35 @@ use std::time::Duration;
 /// Marks the file as ours: "hutc".
 pub(super) const APPLICATION_ID: i32 = 0x6875_7463;
 
+/// The facts about the store itself: rows of `meta`, which has no others.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Fact {
+    Store,
+    SecretKey,
+    Head,
+    RetainedFrom,
+    Admitted,
+    /// There until the next commit that does not fail.
+    Cut,
+}
+
+impl Fact {
+    pub(super) const ALL: [Fact; 6] =
+        [Fact::Store, Fact::SecretKey, Fact::Head, Fact::RetainedFrom, Fact::Admitted, Fact::Cut];
+
+    /// The name of its row.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Fact::Store => "store",
+            Fact::SecretKey => "secret_key",
+            Fact::Head => "head",
+            Fact::RetainedFrom => "retained_from",
+            Fact::Admitted => "admitted",
+            Fact::Cut => "cut",
+        }
+    }
+}
+
 /// Each is applied once, in order.
 pub(super) const MIGRATIONS: &[&str] = &[
     // 1: the store.

@@ -4,6 +4,7 @@ use super::SqliteStore;
 use super::failure::database;
 use super::ledger::{self, Parts};
 use super::pool::{GROUP_LOG_BYTES_MAX, LOG_BYTES_MAX};
+use super::schema::Fact;
 use crate::error::{StoreError, at};
 use crate::store::{Store, Transaction};
 use hutch_model::ledger::{Owner, Sealed};
@@ -113,10 +114,11 @@ impl<'s> Pending<'s> {
             self.store.group.failed(&error.to_string());
         }
         let _ = connection.execute_batch("ROLLBACK");
-        let cut = connection
-            .execute_batch("PRAGMA synchronous = NORMAL; INSERT OR REPLACE INTO meta VALUES ('cut', randomblob(8))");
+        let cut = connection.execute_batch("PRAGMA synchronous = NORMAL").and_then(|()| {
+            connection.execute("INSERT OR REPLACE INTO meta VALUES (?1, randomblob(8))", [Fact::Cut.name()])
+        });
         match cut {
-            Ok(()) => Err(database(path, error)),
+            Ok(_) => Err(database(path, error)),
             Err(_) => Err(StoreError::Uncertain { at: at(path), sequence, source: error.into() }),
         }
     }
@@ -153,6 +155,7 @@ impl Drop for Pending<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::{Pending, Sync};
     use crate::common::{change, no_objects, put, record, sqlite, volume};
     use crate::{Store, StoreError};
     use hutch_model::error_code::ErrorCode;
@@ -198,6 +201,34 @@ mod tests {
         let error = store.commit(&record(EntryKind::Run, 2), &no_objects(), &[]).unwrap_err();
         assert!(error.to_string().contains("disk I/O error"), "{error}");
         assert_eq!(store.head().unwrap().last.sequence, 1);
+    }
+
+    /// What is written over a commit that failed is no damage, and goes with the next one that does not.
+    #[test]
+    fn a_commit_that_fails_leaves_a_store_that_is_sound_and_can_be_copied() {
+        // A commit that SQLite itself refuses, at its very end.
+        const REFUSED: &str = "PRAGMA foreign_keys = ON; CREATE TEMP TABLE one (id INTEGER PRIMARY KEY);
+            CREATE TEMP TABLE other (id INTEGER REFERENCES one DEFERRABLE INITIALLY DEFERRED)";
+        const COUNT: &str = "SELECT count(*) FROM meta WHERE name = 'cut'";
+        let home = tempfile::tempdir().unwrap();
+        let store = sqlite(&home);
+        put(&store, &[("a", "1")]);
+        let cuts = || {
+            let count = |row: &rusqlite::Row<'_>| row.get::<_, u32>(0);
+            store.pool.sql(|connection| connection.query_row(COUNT, (), count)).unwrap()
+        };
+        let connection = store.pool.take().unwrap();
+        connection.execute_batch(REFUSED).unwrap();
+        store.pool.give_back(connection);
+        let mut pending = Pending::begin(&store, Sync::Now, (&record(EntryKind::Run, 2), &no_objects(), &[])).unwrap();
+        pending.connection().unwrap().execute_batch("INSERT INTO temp.other VALUES (7)").unwrap();
+        let error = pending.end(2).unwrap_err();
+        assert!(matches!(error, StoreError::Failed { .. }), "{error}");
+        assert_eq!((cuts(), store.check().unwrap()), (1, vec![]));
+        let copy = home.path().join("copy.db");
+        assert_eq!(store.copy_into(&copy).unwrap(), store.head().unwrap().last);
+        put(&store, &[("a", "2")]);
+        assert_eq!((cuts(), store.check().unwrap()), (0, vec![]));
     }
 
     /// Somebody else's hand took the log away, or put another one there: what was in it is nowhere.
