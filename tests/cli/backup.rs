@@ -385,6 +385,35 @@ fn left(folder: &Path) -> Vec<String> {
     names.filter(|name| name.starts_with('.')).collect()
 }
 
+/// What a killed one leaves holds the home's keys.
+#[test]
+fn what_a_killed_one_left_goes_with_the_next_and_what_others_have_stays() {
+    let one = Machine::new();
+    one.todo(&["list"]).answer();
+    let folder = |at: &Path, name: &str, file: &str| {
+        let folder = at.join(name);
+        fs::create_dir_all(&folder).unwrap();
+        [file, "0"].iter().for_each(|file| fs::write(folder.join(file), "").unwrap());
+        folder
+    };
+    let (at, held) = (one.path(""), "hutch.aside");
+    let killed = [".hutch-backup-killed", ".hutch-restore-killed"].map(|name| folder(&at, name, held));
+    let (living, mine) = (folder(&at, ".hutch-backup-living", held), folder(&at, ".hutch-backup-mine", "mine"));
+    let lock = fs::File::options().write(true).open(living.join(held)).unwrap();
+    lock.lock().unwrap();
+    one.run(["backup", "--dry-run", "home.backup"]).document();
+    assert!(killed.iter().all(|folder| folder.exists()), "a preview removed something");
+    back_up(&one, "home.backup");
+    assert!(!killed.iter().any(|folder| folder.exists()));
+    assert!([living, mine].iter().all(|folder| folder.join("0").exists()));
+    let other = handed(&fs::read(one.path("home.backup")).unwrap());
+    let before = around(&other);
+    let killed = folder(other.home().parent().unwrap(), ".hutch-restore-killed", held);
+    restore(&other).result("restore");
+    assert!(!killed.exists());
+    assert!(around(&other).len() > before.len() && left(other.home().parent().unwrap()) == Vec::<String>::new());
+}
+
 /// Backups beside writers: each is a home that is sound and has come as far as one of the writers' entries.
 #[test]
 fn a_backup_beside_writers_is_a_prefix_of_every_ledger() {

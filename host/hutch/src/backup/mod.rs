@@ -3,6 +3,7 @@
 //!
 //! Not in it: the plain folders, which follow from the states, and what can be made again.
 
+mod aside;
 mod form;
 mod restore;
 
@@ -12,6 +13,7 @@ use crate::failure::Failure;
 use crate::host::Host;
 use crate::installed::{self, Installed, InstalledError};
 use crate::package::{PackageBounds, open_folder};
+use aside::Aside;
 use form::{Manifest, Member};
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
@@ -22,7 +24,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 /// An instance, and the entry that it ends with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,14 +91,13 @@ impl Place {
 /// What is to be in a backup, as files that nobody else changes: what was measured is what is written.
 struct Spool {
     /// None where nothing is kept: what would be added is not made then.
-    folder: Option<TempDir>,
+    folder: Option<Aside>,
     members: BTreeMap<String, (PathBuf, Member)>,
 }
 
 impl Spool {
     fn make(beside: &Path, keeps: bool) -> Result<Spool, Failure> {
-        let folder = keeps.then(|| private_folder(".hutch-backup-", beside)).transpose();
-        let folder = folder.map_err(|error| failed(beside, "make a folder there", error))?;
+        let folder = keeps.then(|| Aside::make(aside::BACKUP, beside)).transpose()?;
         Ok(Spool { folder, members: BTreeMap::new() })
     }
 
@@ -265,13 +265,4 @@ fn failed(at: &Path, action: &'static str, source: io::Error) -> StoreError {
         }
         _ => StoreError::Failed { at, action, source },
     }
-}
-
-/// A new folder below another, which nobody else may enter. It goes when it is dropped.
-fn private_folder(prefix: &str, beside: &Path) -> io::Result<TempDir> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
-    builder.tempdir_in(beside)
 }

@@ -1,7 +1,8 @@
 //! A home again of a backup: unpacked beside it, looked through, and put in its place as a whole or not at all.
 
+use super::aside::{Aside, RESTORE};
 use super::form::{Archive, damaged};
-use super::{Contents, Pinned, Place, failed, private_folder};
+use super::{Contents, Pinned, Place, failed};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::installed::Installed;
@@ -17,6 +18,9 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
+
+/// The home, as long as it lies beside its place.
+const UNPACKED: &str = "home";
 
 /// What was restored.
 #[derive(Debug)]
@@ -51,12 +55,14 @@ impl Host {
             #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way to it")]
             std::fs::create_dir_all(parent).map_err(|error| failed(parent, "make the folder", error))?;
         }
-        let beside = private_folder(".hutch-restore-", parent);
-        let beside = beside.map_err(|error| failed(parent, "make a folder there", error))?;
-        self.unpack(&mut archive, beside.path())?;
-        put_in_place(beside.path(), &home, is_there)?;
-        // It has another name now.
-        let _ = beside.keep();
+        let beside = Aside::make(RESTORE, parent)?;
+        let folder = open_folder(beside.path());
+        let made = folder.and_then(|folder| Hands::default().create_private_folder(&folder, UNPACKED));
+        made.map_err(|error| failed(beside.path(), "make a folder there", error))?;
+        let unpacked = beside.path().join(UNPACKED);
+        self.unpack(&mut archive, &unpacked)?;
+        put_in_place(&unpacked, &home, is_there)?;
+        drop(beside);
         let mut behind = Vec::new();
         for Pinned { slug, name, .. } in &contents.instances {
             let shown = self.open_existing(slug, name, at).map(|session| session.update_plain());
