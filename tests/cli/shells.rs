@@ -83,6 +83,35 @@ fn completions_know_packages_their_commands_instances_and_entries() {
     assert_eq!(bash(&["verify", "nosuch", "--instance", "zz"]), [""; 0]);
 }
 
+/// What bash and PowerShell are offered they put into the line as it is.
+#[test]
+fn what_others_call_things_is_no_code_on_a_line() {
+    let machine = Machine::new();
+    let package = crate::support::package::copy_todo(&machine, "hostile");
+    let contract = package.join("schemas/commands.json");
+    let mut described: serde_json::Value = serde_json::from_slice(&std::fs::read(&contract).unwrap()).unwrap();
+    let parameters = described["commands"][1]["parameters"].as_array_mut().unwrap();
+    let status = parameters.iter_mut().find(|parameter| parameter["name"] == "status").unwrap();
+    status["choices"] =
+        serde_json::json!(["all", "open;touch${IFS}x;#", "o*", "$(x)", "`x`", "a b", "~", "a\nb", "'", "größer"]);
+    std::fs::write(&contract, described.to_string()).unwrap();
+    for name in ["files/weather.txt", "files/weather;touch${IFS}x;#", "files/we$(x)"] {
+        machine.write(name, "");
+    }
+    for (shell, all) in [("bash", false), ("powershell", false), ("zsh", true), ("fish", true), ("elvish", true)] {
+        let choices = offered(&machine, shell, &["run", "hostile", "list", "--status", ""]).join("\n");
+        let files = offered(&machine, shell, &["check", "files/we"]).join("\n");
+        assert!(
+            choices.contains("all") && choices.contains("größer") && files.contains("weather.txt"),
+            "{choices} {files}"
+        );
+        assert_eq!((choices.contains("touch"), files.contains("touch")), (all, all), "{shell}: {choices} {files}");
+        let acts =
+            ["*", "$", "`", "~", "'", ";"].iter().find(|sign| !all && shell == "bash" && choices.contains(**sign));
+        assert_eq!(acts, None, "{choices}");
+    }
+}
+
 #[test]
 fn completing_makes_nothing_and_shows_nothing_that_acts_on_a_terminal() {
     let machine = Machine::new();

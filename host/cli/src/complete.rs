@@ -1,6 +1,7 @@
 //! What a shell asks while a line is typed: packages, instances, entries, and the commands of the package that the line names. The
 //! script that asks is what `hutch completions SHELL` prints; it calls this program with `HUTCH_COMPLETE` set. Nothing is made, and
-//! nothing that a package says is run: names are made of plain characters, and what describes them has nothing that hides.
+//! nothing that a package says is run: where a shell takes what it is offered for its own language ([`typable`]), words of others are plain or
+//! not offered, and what describes them has nothing that hides.
 
 use crate::arguments;
 use crate::commands::shell::VARIABLE;
@@ -53,14 +54,33 @@ fn each(command: Command, is_guests: bool) -> Command {
         false => command,
     };
     let command = command.mut_args(|argument| match value_name(&argument).as_deref() {
-        Some("DIR" | "FILE" | "KEYFILE" | "REF") => argument.add(ArgValueCompleter::new(PathCompleter::any())),
-        Some("PACKAGE") => argument.add(ArgValueCompleter::new(package)),
-        Some("ENTRY" | "PLAN" | "N|ENTRY") => argument.add(ArgValueCompleter::new(entry)),
-        Some("ARGUMENTS") => argument.add(ArgValueCompleter::new(word_of_guest)),
-        _ if argument.get_id() == "instance" => argument.add(ArgValueCompleter::new(instance)),
+        Some("DIR" | "FILE" | "KEYFILE" | "REF") => offers(argument, |current| PathCompleter::any().complete(current)),
+        Some("PACKAGE") => offers(argument, package),
+        Some("ENTRY" | "PLAN" | "N|ENTRY") => offers(argument, entry),
+        Some("ARGUMENTS") => offers(argument, word_of_guest),
+        _ if argument.get_id() == "instance" => offers(argument, instance),
         _ => argument,
     });
     command.mut_subcommands(|inner| each(inner, is_guests))
+}
+
+/// The argument, whose values are these.
+fn offers(argument: Arg, found: fn(&OsStr) -> Vec<CompletionCandidate>) -> Arg {
+    argument.add(ArgValueCompleter::new(move |current: &OsStr| {
+        let mut found = found(current);
+        found.retain(|candidate| typable(candidate.get_value()));
+        found
+    }))
+}
+
+/// Whether a word may be offered to the shell that asks. Those that are named here quote what they put into a line; any other puts it there
+/// as it is, and carries out what stands in it. Where nothing is offered, bash completes files by itself, and quotes them.
+#[expect(clippy::disallowed_methods, reason = "the shell says which one it is")]
+fn typable(word: &OsStr) -> bool {
+    const QUOTING: [&str; 3] = ["zsh", "fish", "elvish"];
+    let quotes = std::env::var(VARIABLE).is_ok_and(|shell| QUOTING.contains(&shell.as_str()));
+    let is_plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "_-.,:/@%+=".contains(c));
+    quotes || word.to_str().is_some_and(is_plain)
 }
 
 fn value_name(argument: &Arg) -> Option<String> {

@@ -329,6 +329,8 @@ impl Work<'_, '_> {
             plan => Some(session.entry(plan)?),
         };
         let planned = planned.ok_or(Failure::NoPlan)?.hash;
+        // Nor was it by this name that it was looked at.
+        let confirmed = confirmed && *plan != EntryName::Last;
         let is_it = |(_, one): &&(Arc<str>, Question)| one.plan == planned && one.package == package;
         let known = self.questions().iter().find(is_it).map(|(_, one)| one.clone());
         if let Some(question) = known.filter(|_| !confirmed) {

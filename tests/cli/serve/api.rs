@@ -110,6 +110,10 @@ fn only_a_token_that_may_confirm_carries_out_what_needs_a_persons_consent() {
     for body in [json!({"confirmed": true}), json!({"yes": true})] {
         server.ask_as(&server.agent, "POST", &path, Some(&body)).fault(400, "REQUEST_INVALID");
     }
+    // Which plan is the last one anybody may change who plans.
+    let last =
+        server.ask("POST", "/api/packages/todo/apply/last", Some(&json!({}))).fault(409, "CONFIRMATION_REQUIRED");
+    assert_eq!(last["details"]["plan"], plan);
     assert_eq!(server.get("/api/packages/todo/state"), before);
     assert_eq!(server.post(&path, &json!({}))["kept"], true);
     assert_ne!(server.get("/api/packages/todo/state"), before);

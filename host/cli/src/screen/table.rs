@@ -13,6 +13,8 @@ const NARROW: usize = 12;
 const READABLE: usize = 24;
 /// Lines of a cell; what is longer is cut.
 const LINES: usize = 8;
+/// Characters of a cell, those that take no place of their own among them; what is longer is cut.
+const CHARACTERS_MAX: usize = 4096;
 const GAP: usize = 2;
 /// Names in the line that says what is not shown.
 const NAMED_MAX: usize = 12;
@@ -44,7 +46,7 @@ impl Table {
     /// The same, each with its tone.
     pub(crate) fn toned_row(&mut self, cells: impl IntoIterator<Item = (usize, String, Tone)>) {
         let known = cells.into_iter().filter(|(column, ..)| *column < self.headings.len());
-        self.rows.push(known.map(|(column, cell, tone)| (column, one_line(&cell), tone)).collect());
+        self.rows.push(known.map(|(column, cell, tone)| (column, one_line(&bounded(cell)), tone)).collect());
     }
 
     /// The same with other texts in it.
@@ -142,13 +144,22 @@ impl Table {
     }
 }
 
-/// The lines of a cell: broken between words, and in a word that is wider than a line.
+/// As much of a text as a cell may have.
+fn bounded(mut cell: String) -> String {
+    if let Some((end, _)) = cell.char_indices().nth(CHARACTERS_MAX) {
+        cell.truncate(end);
+        cell.push('…');
+    }
+    cell
+}
+
+/// The lines of a cell: broken between words, and in a word that is wider than a line. Each character is looked at a few times, however many
+/// take no place of their own.
 fn wrapped(cell: &str, width: usize) -> Vec<&str> {
     let (mut lines, mut rest) = (Vec::new(), cell.trim_end());
-    while lines.len() + 1 < LINES && measure_text_width(rest) > width {
-        let fits = |end: usize| rest.get(..end).is_some_and(|line| measure_text_width(line) <= width);
-        let ends = rest.char_indices().map(|(at, letter)| at + letter.len_utf8()).enumerate();
-        let end = ends.take_while(|(nth, end)| *nth == 0 || fits(*end)).last().map_or(rest.len(), |(_, end)| end);
+    while lines.len() + 1 < LINES
+        && let Some(end) = end_of_line(rest, width)
+    {
         let (line, next) = rest.split_at(end);
         let before = line.rsplit_once(' ').map(|(before, _)| before.trim_end()).filter(|before| !before.is_empty());
         let line = before.filter(|_| !next.starts_with(' ')).unwrap_or(line);
@@ -159,6 +170,16 @@ fn wrapped(cell: &str, width: usize) -> Vec<&str> {
         lines.push(rest);
     }
     lines
+}
+
+/// The byte at which a line of this width ends, of which at least one character is; none if all fits.
+fn end_of_line(text: &str, width: usize) -> Option<usize> {
+    let mut taken = 0;
+    let mut letters = text.char_indices().enumerate();
+    letters.find_map(|(nth, (at, letter))| {
+        taken += measure_text_width(letter.encode_utf8(&mut [0; 4]));
+        (nth > 0 && taken > width).then_some(at)
+    })
 }
 
 /// An instant as people read it: how long ago it was if that is less than a day, else its day and its minute in UTC.
@@ -279,6 +300,9 @@ mod tests {
         assert!(text.ends_with('…') && text.lines().count() == LINES + 1, "{text}");
         assert_eq!(wrapped("買い", 1), ["買", "い"]);
         assert_eq!(wrapped("a  bc def", 4), ["a", "bc", "def"]);
+        // What stands on another character takes no place, and no more time than that: with time by its square this would not end.
+        let flood = format!("a{} b", "\u{301}".repeat(3_000_000));
+        assert_eq!(wrapped(&flood, 1), [flood.strip_suffix(" b").unwrap(), "b"]);
     }
 
     #[test]
