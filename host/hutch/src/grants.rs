@@ -271,7 +271,6 @@ impl Session {
             Err(error) => Err(put_back(carried, error.into())),
         }
     }
-
 }
 
 /// What is wanted of each of these folders.

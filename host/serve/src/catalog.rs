@@ -185,8 +185,9 @@ impl Catalog {
         let own: About = fields(given)?;
         if tool == "hutch_find" {
             let text = own.text.ok_or_else(|| invalid("text is missing: what is wanted"))?;
-            let items = find::find(&self.found, &text).map_err(invalid)?;
-            return Ok(Wanted::Known(json!({"by": By::Package, "items": items})));
+            // What is no question does not wait: it would take memory.
+            find::check(&text).map_err(invalid)?;
+            return Ok(Wanted::Ask(Ask::find(text, Arc::clone(&self.found))));
         }
         if tool == "hutch_describe" && own.package.is_none() && self.packages.len() > 1 {
             let all = self.packages.iter().map(

@@ -409,7 +409,7 @@ impl Work<'_, '_> {
 /// Commands by what they do.
 fn found(text: &str, among: &[KnownCommand]) -> Reply {
     match find::find(among, text) {
-        Ok(items) => Reply::done(json!({"items": items})),
+        Ok(items) => Reply::done(json!({"by": hutch_documents::By::Package, "items": items})),
         Err(reason) => Reply::failed(invalid(reason)),
     }
 }

@@ -40,7 +40,8 @@ impl Installed {
 
     fn put(&self, pin: &Pin, name: &str) -> Result<(), InstalledError> {
         let dir = self.create(&pin.slug()?)?;
-        let placed = under_free_name("pin", |free| self.hands.create_file(&dir, free)).and_then(|(written, file)| {
+        let placed = under_free_name("pin", |free| self.hands.create_private_file(&dir, free));
+        let placed = placed.and_then(|(written, file)| {
             self.hands.write(&file, pin.text().as_bytes())?;
             self.hands.sync(&file)?;
             dir.rename(&written, &dir, name)?;
@@ -58,8 +59,12 @@ impl Installed {
         if let Ok(dir) = open_folder(&folder) {
             return Ok(dir);
         }
+        let mut builder = std::fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
-        let created = Dir::create_ambient_dir_all(&folder, cap_std::ambient_authority());
+        let created = builder.create(&folder);
         let settled = created.and_then(|()| {
             let mut above = folder.ancestors().skip(1).take(2);
             above.try_for_each(|above| self.settle(&open_folder(above)?))
@@ -91,7 +96,7 @@ impl Installed {
         if holds() {
             return settled();
         }
-        let made = under_free_name("new", |name| self.hands.create_folder(dir, name));
+        let made = under_free_name("new", |name| self.hands.create_private_folder(dir, name));
         let (new, ()) = made.map_err(|source| self.io(name, source))?;
         // Whose the one is, the other is too.
         let old = new.replacen("new", "old", 1);

@@ -72,6 +72,9 @@ pub fn serve(
             let (end, ending) = watch::channel(false);
             let base = origins.first().cloned().unwrap_or_else(|| format!("http://{here}"));
             let approvals = format!("{base}/approvals");
+            let (mut guard, surroundings) = (Guard::new(tokens, here, &origins), serving.surroundings);
+            let code = if link { (surroundings.seed)() } else { None };
+            let link = code.and_then(|code| guard.open_link(&base, here.port(), &code, (surroundings.now)()));
             let bodies_max = bounds.body_bytes_max.saturating_mul(BODIES_MAX);
             let site = Site {
                 guard,

@@ -92,7 +92,8 @@ impl SqliteStore {
         let (last, store) = pool.with(|connection| {
             let moment = connection.transaction().map_err(|error| failure::database(pool.path(), error))?;
             let last = ledger::check_head(&moment, pool.path())?;
-            let store = ledger::meta(&moment, schema::Fact::Store).map_err(|error| failure::database(pool.path(), error))?;
+            let store =
+                ledger::meta(&moment, schema::Fact::Store).map_err(|error| failure::database(pool.path(), error))?;
             Ok((last, store.and_then(|bytes| bytes.try_into().ok()).unwrap_or_default()))
         })?;
         if let Some(lost) = mark.as_ref().and_then(|mark| mark.contradicts(dir, store, last)) {
