@@ -1,6 +1,6 @@
 //! What a shell asks while a line is typed: packages, instances, entries, and the commands of the package that the line names. The
 //! script that asks is what `hutch completions SHELL` prints; it calls this program with `HUTCH_COMPLETE` set. Nothing is made, and
-//! nothing that a package says is run: where a shell takes what it is offered for its own language ([`typable`]), words of others are plain or
+//! nothing that a package says is run: where a shell takes what it is offered for its own language, words of others are plain or
 //! not offered, and what describes them has nothing that hides.
 
 use crate::arguments;
@@ -22,6 +22,8 @@ use std::path::Path;
 
 /// The newest entries that are offered.
 const ENTRIES_MAX: usize = 20;
+/// The shells that quote what they put into a line; any other puts it there as it is, and carries out what stands in it.
+const QUOTING: [&str; 3] = ["zsh", "fish", "elvish"];
 /// The most characters of a description.
 const CHARACTERS_MAX: usize = 80;
 
@@ -32,7 +34,9 @@ pub(crate) fn answered() -> clap::error::Result<bool> {
         return Ok(false);
     }
     let folder = std::env::current_dir().ok();
-    CompleteEnv::with_factory(|| completed(arguments::command()))
+    // By the time that values are found it is not there any more.
+    let quotes = std::env::var(VARIABLE).is_ok_and(|shell| QUOTING.contains(&shell.as_str()));
+    CompleteEnv::with_factory(|| completed(arguments::command(), quotes))
         .var(VARIABLE)
         .bin("hutch")
         .completer("hutch")
@@ -40,47 +44,44 @@ pub(crate) fn answered() -> clap::error::Result<bool> {
 }
 
 /// The program's shape, with who completes what: the name of a value says what it is.
-fn completed(mut command: Command) -> Command {
+fn completed(mut command: Command, quotes: bool) -> Command {
     command.build();
     let is_guests = Line::typed().is_some_and(|line| line.package_at().is_some());
-    each(command, is_guests)
+    each(command, is_guests, quotes)
 }
 
 /// The same of a command. What follows its package belongs to the guest, so that none of its own flags is offered there.
-fn each(command: Command, is_guests: bool) -> Command {
+fn each(command: Command, is_guests: bool, quotes: bool) -> Command {
     let takes_words = command.get_positionals().any(Arg::is_trailing_var_arg_set);
     let command = match is_guests && takes_words {
         true => command.mut_args(|argument| if argument.is_positional() { argument } else { argument.hide(true) }),
         false => command,
     };
     let command = command.mut_args(|argument| match value_name(&argument).as_deref() {
-        Some("DIR" | "FILE" | "KEYFILE" | "REF") => offers(argument, |current| PathCompleter::any().complete(current)),
-        Some("PACKAGE") => offers(argument, package),
-        Some("ENTRY" | "PLAN" | "N|ENTRY") => offers(argument, entry),
-        Some("ARGUMENTS") => offers(argument, word_of_guest),
-        _ if argument.get_id() == "instance" => offers(argument, instance),
+        Some("DIR" | "FILE" | "KEYFILE" | "REF") => {
+            offers(argument, |current| PathCompleter::any().complete(current), quotes)
+        }
+        Some("PACKAGE") => offers(argument, package, quotes),
+        Some("ENTRY" | "PLAN" | "N|ENTRY") => offers(argument, entry, quotes),
+        Some("ARGUMENTS") => offers(argument, word_of_guest, quotes),
+        _ if argument.get_id() == "instance" => offers(argument, instance, quotes),
         _ => argument,
     });
-    command.mut_subcommands(|inner| each(inner, is_guests))
+    command.mut_subcommands(|inner| each(inner, is_guests, quotes))
 }
 
-/// The argument, whose values are these.
-fn offers(argument: Arg, found: fn(&OsStr) -> Vec<CompletionCandidate>) -> Arg {
+/// The argument, whose values are these: all of them for a shell that quotes.
+fn offers(argument: Arg, found: fn(&OsStr) -> Vec<CompletionCandidate>, quotes: bool) -> Arg {
     argument.add(ArgValueCompleter::new(move |current: &OsStr| {
         let mut found = found(current);
-        found.retain(|candidate| typable(candidate.get_value()));
+        found.retain(|candidate| quotes || is_plain(candidate.get_value()));
         found
     }))
 }
 
-/// Whether a word may be offered to the shell that asks. Those that are named here quote what they put into a line; any other puts it there
-/// as it is, and carries out what stands in it. Where nothing is offered, bash completes files by itself, and quotes them.
-#[expect(clippy::disallowed_methods, reason = "the shell says which one it is")]
-fn typable(word: &OsStr) -> bool {
-    const QUOTING: [&str; 3] = ["zsh", "fish", "elvish"];
-    let quotes = std::env::var(VARIABLE).is_ok_and(|shell| QUOTING.contains(&shell.as_str()));
-    let is_plain = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "_-.,:/@%+=".contains(c));
-    quotes || word.to_str().is_some_and(is_plain)
+/// Whether a word is one and the same in a shell's language. Where none such is offered, bash completes files by itself, and quotes them.
+fn is_plain(word: &OsStr) -> bool {
+    word.to_str().is_some_and(|word| word.chars().all(|c| c.is_alphanumeric() || "_-.,:/@%+=".contains(c)))
 }
 
 fn value_name(argument: &Arg) -> Option<String> {

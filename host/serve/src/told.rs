@@ -5,7 +5,7 @@ use crate::ask::{Form, Mark, Tell, Words};
 use crate::names::Known;
 use crate::question::Change;
 use crate::reply::{Facts, Reply, facts};
-use crate::work::Work;
+use crate::work::{Work, meant};
 use hutch::{Answer, Answered, Call, EntryName, Failure, Moved, Session};
 use hutch_documents::diff::file_diffs;
 use hutch_documents::moved::moved_value;
@@ -218,10 +218,7 @@ impl Work<'_, '_> {
     fn tell_apply(&self, package: usize, plan: &EntryName, confirmed: bool) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
         // What is last may be another one in a moment.
-        let planned = match plan {
-            EntryName::Last => session.last_plan()?.ok_or(Failure::NoPlan)?,
-            plan => session.entry(plan)?,
-        };
+        let (planned, confirmed) = meant(&session, plan, confirmed)?;
         let name = EntryName::Prefix(planned.hash.to_string());
         let host = &self.serving().host;
         match host.apply(&self.served.package, &session, &name, &self.grants(confirmed)) {

@@ -324,13 +324,8 @@ impl Work<'_, '_> {
     fn apply(&self, package: usize, plan: &EntryName, confirmed: bool, form: Form) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
         // What is last may be another one when a person has answered.
-        let planned = match plan {
-            EntryName::Last => session.last_plan()?,
-            plan => Some(session.entry(plan)?),
-        };
-        let planned = planned.ok_or(Failure::NoPlan)?.hash;
-        // Nor was it by this name that it was looked at.
-        let confirmed = confirmed && *plan != EntryName::Last;
+        let (planned, confirmed) = meant(&session, plan, confirmed)?;
+        let planned = planned.hash;
         let is_it = |(_, one): &&(Arc<str>, Question)| one.plan == planned && one.package == package;
         let known = self.questions().iter().find(is_it).map(|(_, one)| one.clone());
         if let Some(question) = known.filter(|_| !confirmed) {
@@ -403,6 +398,14 @@ impl Work<'_, '_> {
         }
         let facts = Facts::new();
         Ok(Reply::Done { document: json!({"items": items, "total": total}), facts })
+    }
+}
+
+/// The plan that a name means, and whether it is carried out as one that a person agreed to: nobody has looked at whichever is last.
+pub(crate) fn meant(session: &Session, plan: &EntryName, confirmed: bool) -> Result<(Sealed, bool), Failure> {
+    match plan {
+        EntryName::Last => Ok((session.last_plan()?.ok_or(Failure::NoPlan)?, false)),
+        plan => Ok((session.entry(plan)?, confirmed)),
     }
 }
 
