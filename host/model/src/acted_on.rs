@@ -29,6 +29,8 @@ pub const NAMES: &[&str] = &[
     "directory.build.rsp",
     "directory.build.targets",
     "directory.packages.props",
+    "directory.solution.props",
+    "directory.solution.targets",
     "gemini.md",
     "global.json",
     "head",
@@ -44,9 +46,9 @@ pub const NAMES: &[&str] = &[
     "replit.md",
     "rust-toolchain",
     "rust-toolchain.toml",
-    "sitecustomize.py",
+    "sitecustomize",
     "skill.md",
-    "usercustomize.py",
+    "usercustomize",
     "warp.md",
 ];
 
@@ -69,8 +71,17 @@ pub const ENDINGS: &[&str] = &[
     ".url",
 ];
 
+/// And what begins and ends so, whatever is between: `mise.production.toml`, `sitecustomize.pyc`, `before.X.sln.targets`.
+pub const AROUND: &[(&str, &str)] = &[
+    ("after.", ".sln.targets"),
+    ("before.", ".sln.targets"),
+    ("mise.", ".toml"),
+    ("sitecustomize.", ""),
+    ("usercustomize.", ""),
+];
+
 /// Whether tools act on what has this path, or on a folder that it is in: a name begins with a dot, which is how tools name what is
-/// theirs (`.git`, `.envrc`, `.vscode`, `.bashrc`), or is one of [`NAMES`], or has one of [`ENDINGS`], however a file system spells it,
+/// theirs (`.git`, `.envrc`, `.vscode`, `.bashrc`), or is one of [`NAMES`], or has one of [`ENDINGS`] or is in [`AROUND`], however a file system spells it,
 /// which for short names of Windows nobody can know.
 ///
 /// A dot is enough, on purpose: tools come and go, and a list of theirs would always be one too short. So `.gitkeep`, which nothing acts
@@ -83,8 +94,7 @@ pub fn is_acted_on(path: &str) -> bool {
         name.starts_with('.')
             || NAMES.contains(&name)
             || ENDINGS.iter().any(|ending| name.ends_with(ending))
-            // `mise.production.toml`: what is between is whoever's word for where it counts.
-            || (name.starts_with("mise.") && name.ends_with(".toml"))
+            || AROUND.iter().any(|(begins, ends)| name.strip_prefix(begins).is_some_and(|rest| rest.ends_with(ends)))
             || is_short(name)
     })
 }
@@ -150,6 +160,12 @@ mod tests {
             "confte\u{fb06}.py",
             "Ru\u{fb05}-toolchain",
             "siteCu\u{fb06}omize.py",
+            "lib/sitecustomize/__init__.py",
+            "sitecustomize.pyc",
+            "usercustomize.cpython-311-x86_64-linux-gnu.so",
+            "Directory.Solution.props",
+            "before.Hutch.sln.targets",
+            "After.X.sln.targets",
             "x.in\u{fb06}ructions.md",
             "bun\u{fb01}g.toml",
             "mise/config.toml",
@@ -198,6 +214,9 @@ mod tests {
             "report~12345678",
             "promise.toml",
             "mise.md",
+            "sitecustomizer.py",
+            "before.sln.targets",
+            "after.hutch.targets",
             "misc/config.toml",
             "emacs",
             "global.jsonl",
