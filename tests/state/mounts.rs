@@ -635,6 +635,39 @@ fn what_tools_act_on_is_refused_unless_it_is_granted() {
     assert_eq!(record["invocation"]["mounts"]["mnt"]["acted_on"], true);
 }
 
+/// What has another name and is acted on all the same, by a link's name or by where it is.
+#[test]
+fn what_a_link_leads_tools_to_is_refused_unless_it_is_granted() {
+    let granted = granted();
+    std::os::unix::fs::symlink("inner/c.txt", granted.folder.join("CLAUDE.md")).expect("not linked");
+    std::os::unix::fs::symlink("store", granted.folder.join(".git")).expect("not linked");
+    fs::create_dir_all(granted.folder.join("store/hooks")).expect("no folder");
+    fs::create_dir_all(granted.folder.join("part/.vscode")).expect("no folder");
+    let before = granted.tree();
+    let guests: [(&[&str], &str); 4] = [
+        (&["write-text", "mnt/inner/c.txt", "evil"], "CLAUDE.md"),
+        (&["write-text", "mnt/CLAUDE.md", "evil"], "CLAUDE.md"),
+        (&["write-text", "mnt/store/config", "evil"], ".git"),
+        (&["rename", "mnt/inner", "mnt/other"], "CLAUDE.md"),
+    ];
+    for (guest, by) in guests {
+        let answer = granted.run(":rw", guest);
+        let because = format!("because of {by},");
+        assert!(answer.status == 11 && answer.stderr.contains(&because), "{guest:?}: {}", answer.stderr);
+        assert_eq!(granted.tree(), before, "{guest:?}");
+    }
+    for folder in ["part/.vscode", "store/../.git"] {
+        let mount = format!("{}:mnt:rw", granted.folder.join(folder).display());
+        let line = ["run", "--mount", &mount, "tests/packages/probe", "write-text", "mnt/x", "evil"];
+        let (status, error) = granted.home.error(&line);
+        assert_eq!((status, &error["code"]), (11, &json!("PERMISSION_DENIED")), "{folder}: {error}");
+        assert_eq!(granted.tree(), before, "{folder}");
+    }
+    granted.good(":rw", &["write-text", "mnt/a.txt", "good"]);
+    granted.good(":rwx", &["write-text", "mnt/CLAUDE.md", "meant"]);
+    assert!(granted.tree().contains(&"inner/c.txt = meant".to_owned()), "{:?}", granted.tree());
+}
+
 /// The whole program under a limit of its data: what it keeps of names is paid by the guest, however long the paths are.
 #[test]
 fn a_folder_of_many_long_paths_takes_no_more_memory_than_a_run_may() {

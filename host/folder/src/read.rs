@@ -103,10 +103,30 @@ pub fn open_file(folder: &Dir, name: &str) -> io::Result<std::fs::File> {
     }
 }
 
-/// Whether this process may change the content of a file where it stands: it is opened for that, and nothing is done with it.
+/// Whether this process may change the content of a file where it stands. It is only asked for: on a file system in layers, who opens a file
+/// for writing changes it.
 ///
 /// # Errors
 /// It may not.
+#[cfg(unix)]
+pub fn check_may_write(folder: &Dir, name: &str) -> io::Result<()> {
+    use rustix::fs::{Access, AtFlags, accessat};
+    match accessat(folder, name, Access::WRITE_OK, AtFlags::EACCESS | AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(io::Error::from)
+    {
+        Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
+            Err(error)
+        }
+        // That it may, and not now, as of a program that runs, is another question.
+        _ => Ok(()),
+    }
+}
+
+/// The same: it is opened for that, and nothing is done with it.
+///
+/// # Errors
+/// It may not.
+#[cfg(not(unix))]
 pub fn check_may_write(folder: &Dir, name: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).follow(FollowSymlinks::No).nonblock(true);
@@ -114,7 +134,6 @@ pub fn check_may_write(folder: &Dir, name: &str) -> io::Result<()> {
         Err(error) if matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem) => {
             Err(error)
         }
-        // That it may, and not now, as of a program that runs, is another question.
         _ => Ok(()),
     }
 }

@@ -124,6 +124,14 @@ pub enum Failure {
         /// The folder.
         path: String,
     },
+    /// A folder was granted for writing, and not with what tools act on, and tools act on all of it.
+    #[error("tools act on what is in {path} because of {by}, and only a grant with :rwx lets a run change it")]
+    MountActedOn {
+        /// The folder.
+        path: String,
+        /// What they act on by its name.
+        by: String,
+    },
     /// A folder was granted for writing where instances are shared with other machines.
     #[error(
         "{path} can't be granted for writing: the instance is shared with other machines, which don't have that folder"
@@ -364,6 +372,7 @@ impl Failure {
             Failure::Mount { changed: true, .. } => ErrorCode::Conflict,
             Failure::Mount { denied: true, .. }
             | Failure::MountOwn { .. }
+            | Failure::MountActedOn { .. }
             | Failure::MountShared { .. }
             | Failure::FolderNotGranted { .. } => ErrorCode::PermissionDenied,
             Failure::Mount { .. } | Failure::KeptUnreadable { .. } => ErrorCode::HostFault,
@@ -464,6 +473,9 @@ impl Failure {
             Failure::MountOwn { path } => report
                 .detail("folder", path.as_str())
                 .suggest("grant another folder, which neither holds hutch's nor lies in it"),
+            Failure::MountActedOn { path, .. } => report
+                .detail("folder", path.as_str())
+                .suggest("grant it for reading, or another folder; :rwx only to whom you would let run programs there"),
             Failure::MountShared { path } => report
                 .detail("folder", path.as_str())
                 .suggest("grant it for reading, or use an instance of a home: unset HUTCH_STORE"),

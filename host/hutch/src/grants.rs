@@ -311,8 +311,12 @@ pub(crate) fn failure(mount: &Mount, error: CarryError) -> Failure {
     use std::io::ErrorKind;
     let changed = matches!(error, CarryError::Changed(_));
     let denied = matches!(&error, CarryError::Io { source, .. }
-        if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::DirectoryNotEmpty))
-        || matches!(error, CarryError::Withheld(_) | CarryError::ActedOn(_));
+        if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::DirectoryNotEmpty
+            | ErrorKind::CrossesDevices))
+        || matches!(
+            error,
+            CarryError::Withheld(_) | CarryError::ActedOn(_) | CarryError::LedTo { .. } | CarryError::NotShown(_)
+        );
     let path = mount.path().display().to_string();
     match error {
         CarryError::Object(error) => StoreError::object(path, &error).into(),

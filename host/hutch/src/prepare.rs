@@ -151,11 +151,14 @@ impl Host {
     pub fn check_mounts<'m>(&self, mounts: impl IntoIterator<Item = &'m Mount>) -> Result<(), Failure> {
         for mount in mounts {
             let path = || mount.path().display().to_string();
-            if self.own().iter().any(|own| mount.overlaps(own)) {
+            if mount.is_hosts(self.own()) {
                 return Err(Failure::MountOwn { path: path() });
             }
             if self.shares() && mount.access() == Access::ReadWrite {
                 return Err(Failure::MountShared { path: path() });
+            }
+            if let Some(by) = mount.is_acted_on_by() {
+                return Err(Failure::MountActedOn { path: path(), by: by.to_owned() });
             }
         }
         Ok(())
@@ -382,6 +385,8 @@ impl Host {
         let resources = package.resources()?.clone();
         let arguments = invocation.argv().get(leading(package.manifest()).count()..).unwrap_or_default();
         let output_schema = expected::schema(package, record.contract, arguments)?;
+        let without_own = |(name, mount): (String, Mount)| (name, mount.without(self.own()));
+        let mounts = mounts.into_iter().map(without_own).collect();
         self.enclose(package, Some(session), &mounts)?;
         let (inputs, secrets) = (None, Vec::new());
         Ok(Prepared {

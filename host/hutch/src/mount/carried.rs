@@ -6,7 +6,8 @@ use super::Mount;
 use super::carry::{CarryError, io_at};
 use super::journal::{Journal, Looked, Operation, What, replace};
 use super::objects::open_below;
-use hutch_folder::{Form, Gone, Hands, Stamp, look, open_folder};
+use cap_std::fs::Dir;
+use hutch_folder::{Form, Gone, Hands, Stamp, link_target, look, open_folder, stays_inside};
 use std::collections::BTreeMap;
 use std::io;
 
@@ -49,6 +50,16 @@ impl Names {
     }
 }
 
+/// Whether what stands at a path is of a kind that a run is shown. Nothing is, too.
+fn is_shown(folder: &Dir, path: &str) -> io::Result<bool> {
+    let (depth, name) = (path.matches('/').count(), path.rsplit('/').next().unwrap_or_default());
+    Ok(match look(folder, name)?.map(|stamp| stamp.form) {
+        Some(Form::Other) => false,
+        Some(Form::Link) => link_target(folder, name)?.is_some_and(|target| stays_inside(depth, &target)),
+        _ => true,
+    })
+}
+
 /// A granted folder that was changed, and can be put back as it was.
 pub(crate) struct Carried<'a> {
     pub(super) mount: &'a Mount,
@@ -81,7 +92,10 @@ impl Carried<'_> {
         let staging = staging.ok_or_else(changed)?;
         let (new, old) = (Operation::new_name(number), Operation::old_name(number));
         let place = |comes: &str| match self.hands.place((&staging, comes), (&folder, name)) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(Gone::Changed),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match is_shown(&folder, path) {
+                Ok(false) => Err(CarryError::NotShown(path.to_owned())),
+                shown => shown.map(|_| Gone::Changed).map_err(&failed),
+            },
             placed => placed.map(|()| Gone::Moved).map_err(&failed),
         };
         let gone = match &operation.what {

@@ -3,6 +3,7 @@
 //! Staging writes all new content into a folder below the granted one, one for each file system, and the journal that says what is to
 //! be done. Only then anything is moved ([`Carried`]).
 
+use super::acting::{Acting, LOOKS};
 use super::carried::Carried;
 use super::journal::{Journal, Made, Operation, What};
 use super::objects::{MountObjects, open_below};
@@ -40,6 +41,19 @@ pub(crate) enum CarryError {
     /// Tools act on it, and the operator did not grant that.
     #[error("tools act on {0}, which only a folder that is granted with :rwx lets a run change")]
     ActedOn(String),
+    /// The same, for where it is or what leads to it.
+    #[error("tools act on {path} because of {by}, and only a folder that is granted with :rwx lets a run change it")]
+    LedTo {
+        /// The path below the granted folder.
+        path: String,
+        /// What they act on by its name.
+        by: String,
+    },
+    /// Something stands there that a run is not shown.
+    #[error(
+        "something is at {0} that no run is shown: a pipe, a socket, a device, or a link that leads out of the folder"
+    )]
+    NotShown(String),
     /// An object can't be had.
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -121,6 +135,9 @@ impl Wishes {
         }
         if let Some(path) = acted_on {
             return Err(CarryError::ActedOn(path));
+        }
+        if !mount.acted_on {
+            check_led_to(mount, &wanted)?;
         }
         if let Some(first) = withheld.first()
             && wanted.iter().any(|wanted| wanted.was.is_some() && wanted.is.is_none())
@@ -415,6 +432,27 @@ type Origins<'o> = &'o ();
 
 pub(super) fn is_folder(entry: &Entry) -> bool {
     matches!(entry.node, Node::Folder { .. })
+}
+
+/// Refuses what is acted on for where it is, or what leads to it.
+fn check_led_to(mount: &Mount, wanted: &[Wanted]) -> Result<(), CarryError> {
+    // A folder that stays and only holds something else is not changed itself.
+    let folder_of =
+        |entry: &Option<Entry>| entry.as_ref().filter(|entry| is_folder(entry)).map(|entry| entry.modified_ns);
+    let stays_folder = |wanted: &Wanted| folder_of(&wanted.was).is_some() && folder_of(&wanted.is).is_some();
+    let changed: Vec<&Wanted> = wanted
+        .iter()
+        .filter(|wanted| !stays_folder(wanted) || folder_of(&wanted.was) != folder_of(&wanted.is))
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let acting = Acting::within(mount, changed.iter().map(|wanted| wanted.path.as_str()), LOOKS).map_err(io_at(""))?;
+    let by = |wanted: &Wanted| {
+        let by = acting.by(&wanted.path, stays_folder(wanted))?.to_owned();
+        Some(CarryError::LedTo { path: wanted.path.clone(), by })
+    };
+    changed.into_iter().find_map(by).map_or(Ok(()), Err)
 }
 
 /// Whether a file is gone, or something else stands in its place: what is removed by one run, another one makes anew. A link may be taken away:

@@ -6,6 +6,9 @@
 //! is kept aside until the record is durable (`carried`). A journal in the staging folder says what was to be done (`journal`), so that a run
 //! whose process did not live is taken back whole.
 
+mod acting;
+#[cfg(test)]
+mod acting_tests;
 mod back;
 mod carried;
 mod carry;
@@ -30,8 +33,9 @@ pub(crate) use kept::{Keeping, Kept, KeptChange, KeptFolder, KeptForm, KeptName,
 pub(crate) use objects::MountObjects;
 pub(crate) use seal::{Seal, staging_name};
 
+use acting::Acting;
 use cap_std::fs::Dir;
-use hutch_folder::Stamp;
+use hutch_folder::{Form, Stamp, look};
 use hutch_model::invocation::Access;
 use hutch_model::ledger::MountRecord;
 use std::io;
@@ -53,7 +57,39 @@ pub struct Mount {
     access: Access,
     /// Whether it may change what tools act on, too.
     acted_on: bool,
+    /// What leads tools to it, or to what is in it, from where it stands.
+    above: Acting,
+    /// Folders that are not shown in it.
+    hidden: Arc<[Identity]>,
 }
+
+/// The number of a file system, and of a folder on it: two with equal ones are one folder, wherever it shows.
+pub(crate) type Identity = (u64, u64);
+
+fn identity(dir: &Dir) -> Option<Identity> {
+    let Stamp { inode, device, .. } = Stamp::of(&dir.dir_metadata().ok()?);
+    Some((device, inode))
+}
+
+/// Those of the host's own folders and of what is directly in them.
+fn own_identities(own: &[PathBuf]) -> Vec<Identity> {
+    let of = |folder: &PathBuf| {
+        let dir = crate::package::open_folder(folder).ok()?;
+        let names = hutch_folder::list_at_most(&dir, OWN_NAMES_MAX).unwrap_or_default().names;
+        let inside = names.iter().filter_map(|name| look(&dir, name).ok()?);
+        let inside = inside.filter(|stamp| stamp.form == Form::Folder).map(|stamp| (stamp.device, stamp.inode));
+        Some(identity(&dir).into_iter().chain(inside).collect::<Vec<_>>())
+    };
+    own.iter().filter_map(of).flatten().collect()
+}
+
+/// Those of a folder and of all that it is in, by its path.
+fn identities_above(folder: &Path) -> impl Iterator<Item = Identity> {
+    folder.ancestors().filter_map(|above| identity(&crate::package::open_folder(above).ok()?))
+}
+
+/// So many names of a folder of the host's own are looked at, to know the folders among them.
+const OWN_NAMES_MAX: usize = 4096;
 
 impl Mount {
     /// Opens a folder for a guest.
@@ -72,7 +108,9 @@ impl Mount {
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
-        Ok(Mount { dir, path: path.to_owned(), real_path, access, acted_on: false })
+        let above = if access == Access::ReadWrite { Acting::above(&real_path) } else { Acting::default() };
+        let hidden = Arc::default();
+        Ok(Mount { dir, path: path.to_owned(), real_path, access, acted_on: false, above, hidden })
     }
 
     /// The same, where the guest may also change what [tools act on](hutch_model::acted_on), and files that can be started.
@@ -104,6 +142,28 @@ impl Mount {
         real.is_some_and(|folder| folder.starts_with(&self.real_path) || self.real_path.starts_with(&folder))
     }
 
+    /// Whether it is, holds, or lies in a folder of the host's own, by path or, where one folder shows at two places, by what it is.
+    pub(crate) fn is_hosts(&self, own: &[PathBuf]) -> bool {
+        let is_or_lies_in = || {
+            let own = own_identities(own);
+            identities_above(&self.real_path).chain(identity(&self.dir)).any(|folder| own.contains(&folder))
+        };
+        let holds =
+            || identity(&self.dir).is_some_and(|it| own.iter().any(|own| identities_above(own).any(|id| id == it)));
+        own.iter().any(|own| self.overlaps(own)) || is_or_lies_in() || holds()
+    }
+
+    /// The same, where the host's own folders are not shown to a guest, if they show in it.
+    #[must_use]
+    pub(crate) fn without(self, own: &[PathBuf]) -> Mount {
+        Mount { hidden: own_identities(own).into(), ..self }
+    }
+
+    /// What has tools act on all of it, where that was not granted.
+    pub(crate) fn is_acted_on_by(&self) -> Option<&str> {
+        self.above.by_all().filter(|_| self.access == Access::ReadWrite && !self.acted_on)
+    }
+
     /// What the ledger says of it.
     pub fn record(&self) -> MountRecord {
         MountRecord { path: self.path.to_string_lossy().into_owned(), access: self.access, acted_on: self.acted_on }
@@ -124,10 +184,7 @@ impl Mount {
 
     /// Its number and that of its file system. They tell that it is another folder, never that it is the same.
     pub(crate) fn identity(&self) -> (u64, u64) {
-        self.dir.dir_metadata().map_or((0, 0), |metadata| {
-            let Stamp { inode, device, .. } = Stamp::of(&metadata);
-            (inode, device)
-        })
+        identity(&self.dir).map_or((0, 0), |(device, inode)| (inode, device))
     }
 
     pub(crate) fn dir(&self) -> &Dir {
@@ -137,6 +194,7 @@ impl Mount {
     /// The folder as a tree, and what reads it for a guest that may have so much memory. `name` is the guest's: it tells the handles of
     /// two folders apart.
     pub(crate) fn objects(&self, name: &str, memory_bytes: u64) -> Arc<MountObjects> {
-        Arc::new(MountObjects::new(self.dir.clone(), self.path.clone(), name, memory_bytes))
+        let hidden = self.hidden.clone();
+        Arc::new(MountObjects::new((self.dir.clone(), hidden), self.path.clone(), name, memory_bytes))
     }
 }

@@ -3,7 +3,7 @@
 //! changed meanwhile can't be had, so that no guest sees half of one version and half of another. A look tells that only of a file that
 //! was old when it was read; what was read of a younger one is held against the file once more ([`Objects::check`]).
 
-use super::STAGING;
+use super::{Identity, STAGING};
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Stamp, link_target, list_at_most, look, open_file, open_folder, stays_inside};
 use hutch_model::digest::{Digest, Hasher, Kind};
@@ -80,6 +80,8 @@ impl Nodes {
 
 pub(crate) struct MountObjects {
     dir: Arc<Dir>,
+    /// Folders that nobody is shown.
+    hidden: Arc<[Identity]>,
     at: PathBuf,
     mark: [u8; MARK_BYTES],
     /// What the guest may have in memory: a folder that it can't pay for is not listed to its end.
@@ -93,14 +95,19 @@ pub(crate) struct MountObjects {
 }
 
 impl MountObjects {
-    pub(super) fn new(dir: Arc<Dir>, at: PathBuf, name: &str, memory_bytes: u64) -> MountObjects {
+    pub(super) fn new(
+        (dir, hidden): (Arc<Dir>, Arc<[Identity]>),
+        at: PathBuf,
+        name: &str,
+        memory_bytes: u64,
+    ) -> MountObjects {
         let mut hasher = Hasher::new(Kind::Mount);
         hasher.update_part(name.as_bytes());
         let mut mark = [0; MARK_BYTES];
         mark.copy_from_slice(hasher.finish().as_bytes().split_at(MARK_BYTES).0);
         let top = Shown { above: 0, name: "".into(), stamp: None, target: None, inside: None };
         let nodes = Mutex::new(Nodes(vec![top]));
-        MountObjects { dir, at, mark, memory_bytes, nodes, young: Mutex::default(), now_ns }
+        MountObjects { dir, hidden, at, mark, memory_bytes, nodes, young: Mutex::default(), now_ns }
     }
 
     /// What a file held that is not there any more as it was listed.
@@ -198,6 +205,7 @@ impl MountObjects {
             // What nobody can look at, nobody is shown: the rest is there all the same.
             let Ok(Some(stamp)) = look(folder, &text) else { continue };
             let target: Option<Box<str>> = match stamp.form {
+                Form::Folder if self.hidden.contains(&(stamp.device, stamp.inode)) => continue,
                 Form::Folder | Form::File => None,
                 Form::Link => match link_target(folder, &text)? {
                     Some(target) if stays_inside(depth, &target) => Some(target.into()),

@@ -4,7 +4,7 @@ use hutch_model::digest::{Digest, Kind};
 use hutch_model::invocation::Access;
 use hutch_model::ledger::MountRecord;
 use hutch_model::snapshot::{ObjectError, Objects};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A granted folder.
@@ -26,8 +26,16 @@ impl Mount {
         match *self {}
     }
 
-    pub(crate) fn overlaps(&self, _: &Path) -> bool {
+    pub(crate) fn is_hosts(&self, _: &[PathBuf]) -> bool {
         match *self {}
+    }
+
+    pub(crate) fn is_acted_on_by(&self) -> Option<&str> {
+        match *self {}
+    }
+
+    pub(crate) fn without(self, _: &[PathBuf]) -> Mount {
+        match self {}
     }
 
     /// What the ledger says of it.

@@ -1,0 +1,206 @@
+//! What tools act on although its own path does not say so.
+
+use super::acting::{Acting, Looks};
+use super::carry::CarryError;
+use super::tests::{Files, Granted, carry, ran};
+use super::*;
+use hutch_folder::Hands;
+use std::os::unix::fs::symlink;
+
+/// What a run is told that leaves a folder so: the path, and what has tools act on it. `None` if it is kept.
+fn refused(granted: &Granted, mount: &Mount, after: Files<'_>) -> Option<(String, String)> {
+    let was = granted.all();
+    match carry(mount, &ran(mount, after), Hands::default()) {
+        Ok(carried) => carried.finish(),
+        Err(CarryError::LedTo { path, by }) => {
+            assert_eq!(granted.all(), was, "{path}");
+            return Some((path, by));
+        }
+        Err(error) => panic!("{error}"),
+    }
+    None
+}
+
+/// The folder, what a run makes of it, and what is refused of that, because of what.
+type Case<'a> = (Files<'a>, Files<'a>, Option<(&'a str, &'a str)>);
+
+#[test]
+fn what_a_link_leads_tools_to_is_not_changed() {
+    let guide: Files<'_> = &[("CLAUDE.md", "->docs/guide.md"), ("docs/guide.md", "1"), ("docs/other", "1")];
+    let store: Files<'_> =
+        &[(".git", "->store"), ("store/config", "1"), ("store/hooks", "->../scripts"), ("scripts/x", "1")];
+    let chain: Files<'_> =
+        &[("a/.vscode", "->../now"), ("now", "->v1"), ("v1/tasks.json", "1"), ("v2/tasks.json", "1")];
+    let nowhere: Files<'_> = &[("sub/deep/AGENTS.md", "->../../docs/new.md"), ("docs/x", "1")];
+    let worktree: Files<'_> =
+        &[(".git", "gitdir: store/x\n"), ("store/x/commondir", "../../common"), ("common/config", "1")];
+    let inside: Files<'_> = &[(".claude/skills/a/b", "->../../../notes"), ("notes/n", "1"), ("n", "1")];
+    let bare: Files<'_> = &[("mirror/HEAD", "1"), ("mirror/config", "1"), ("mirror/hooks/x", "1"), ("x", "1")];
+    let back: Files<'_> = &[(".self", "->."), ("a", "1")];
+    let packages: Files<'_> = &[("node_modules/.pnpm/a", "->../../packages/a"), ("packages/a/index.js", "1")];
+    let plain: Files<'_> = &[("read.md", "->docs/guide.md"), ("docs/guide.md", "1")];
+    let cases: [Case<'_>; 18] = [
+        (guide, &[guide[0], ("docs/guide.md", "2"), guide[2]], Some(("docs/guide.md", "CLAUDE.md"))),
+        (guide, &[guide[0], guide[2]], Some(("docs/guide.md", "CLAUDE.md"))),
+        // What holds it may neither go nor be another.
+        (guide, &[guide[0], ("docs", "->elsewhere"), ("elsewhere/guide.md", "2")], Some(("docs", "CLAUDE.md"))),
+        (guide, &[guide[0], guide[1], ("docs/other", "2"), ("new/a", "1")], None),
+        (store, &[store[0], ("store/config", "2"), store[2], store[3]], Some(("store/config", ".git"))),
+        (store, &[store[0], store[1], store[2], ("scripts/x", "2")], Some(("scripts/x", "store/hooks"))),
+        (store, &[store[0], store[1], store[2], store[3], ("store/new/a", "1")], Some(("store/new", ".git"))),
+        (chain, &[chain[0], chain[1], ("v1/tasks.json", "2"), chain[3]], Some(("v1/tasks.json", "a/.vscode"))),
+        (chain, &[chain[0], ("now", "->v2"), chain[2], chain[3]], Some(("now", "a/.vscode"))),
+        (chain, &[chain[0], chain[1], chain[2], ("v2/tasks.json", "2")], None),
+        (nowhere, &[nowhere[0], nowhere[1], ("docs/new.md", "1")], Some(("docs/new.md", "sub/deep/AGENTS.md"))),
+        (worktree, &[worktree[0], worktree[1], ("common/config", "2")], Some(("common/config", "store/x/commondir"))),
+        (inside, &[inside[0], ("notes/n", "2"), inside[2]], Some(("notes/n", ".claude/skills/a/b"))),
+        (inside, &[inside[0], inside[1], ("n", "2")], None),
+        (bare, &[bare[0], bare[1], bare[2], bare[3], ("mirror/hooks/y", "1")], Some(("mirror/hooks/y", "mirror/HEAD"))),
+        (back, &[back[0], ("a", "2")], Some(("a", ".self"))),
+        (packages, &[packages[0], ("packages/a/index.js", "2")], None),
+        (plain, &[plain[0], ("docs/guide.md", "2")], None),
+    ];
+    for (number, (before, after, expected)) in cases.into_iter().enumerate() {
+        let granted = Granted::new(before);
+        let is = refused(&granted, &granted.mount(), after);
+        assert_eq!(is.as_ref().map(|(path, by)| (path.as_str(), by.as_str())), expected, "case {number}");
+        if expected.is_some() {
+            assert_eq!(refused(&granted, &granted.mount().with_acted_on(), after), None, "case {number}");
+        }
+    }
+}
+
+/// What a run is not shown leads tools as well: a link by an absolute path, or by a way that leaves the folder and comes back.
+#[test]
+fn links_that_a_run_is_not_shown_lead_too() {
+    for (target, from_root) in
+        [("docs/guide.md", true), ("../granted/docs/guide.md", false), ("../other/guide.md", false)]
+    {
+        let granted = Granted::new(&[("granted/docs/guide.md", "1"), ("granted/b", "1")]);
+        symlink("granted/docs", granted.at("other")).unwrap();
+        let target = if from_root { granted.at("granted").canonicalize().unwrap().join(target) } else { target.into() };
+        symlink(target, granted.at("granted/GEMINI.md")).unwrap();
+        let mount = Mount::open(&granted.at("granted"), Access::ReadWrite).unwrap();
+        let is = refused(&granted, &mount, &[("docs/guide.md", "2"), ("b", "1")]);
+        assert_eq!(is, Some(("docs/guide.md".to_owned(), "GEMINI.md".to_owned())));
+        assert_eq!(refused(&granted, &mount, &[("docs/guide.md", "1"), ("b", "2")]), None);
+    }
+}
+
+/// Where a folder stands says what tools do with it: all of it may be theirs, or what a link above it leads to.
+#[test]
+fn what_stands_above_a_granted_folder_leads_too() {
+    let open = |granted: &Granted, path: &str| Mount::open(&granted.at(path), Access::ReadWrite).unwrap();
+    let granted = Granted::new(&[
+        ("r/.git/hooks/", ""),
+        ("r/plain/a", "1"),
+        ("bare.git/HEAD", ""),
+        ("bare.git/info/", ""),
+        ("dots/bashrc", "1"),
+        ("dots/nvim/init", "1"),
+        ("dots/notes", "1"),
+        ("sub/SKILL.md/x/", ""),
+    ]);
+    symlink("dots/bashrc", granted.at(".bashrc")).unwrap();
+    symlink("dots/nvim", granted.at(".nvim")).unwrap();
+    for (path, by) in [
+        ("r/.git", Some("/r/.git")),
+        ("r/.git/hooks", Some("/r/.git")),
+        ("sub/SKILL.md/x", Some("/sub/SKILL.md")),
+        ("bare.git", Some("/bare.git/HEAD")),
+        ("bare.git/info", Some("/bare.git/HEAD")),
+        ("dots/nvim", Some("/.nvim")),
+        ("r/plain", None),
+        ("dots", None),
+        ("r", None),
+    ] {
+        let mount = open(&granted, path);
+        let is = mount.is_acted_on_by().map(|is| by.is_some_and(|by| is.ends_with(by)));
+        assert_eq!(is, by.map(|_| true), "{path}: {:?}", mount.is_acted_on_by());
+        assert_eq!(mount.with_acted_on().is_acted_on_by(), None);
+        assert_eq!(Mount::open(&granted.at(path), Access::ReadOnly).unwrap().is_acted_on_by(), None);
+    }
+    let mount = open(&granted, "dots");
+    let is = refused(&granted, &mount, &[("bashrc", "2"), ("nvim/init", "1"), ("notes", "1")]).unwrap();
+    assert!(is.0 == "bashrc" && is.1.ends_with("/.bashrc"), "{is:?}");
+    let is = refused(&granted, &mount, &[("bashrc", "1"), ("nvim/init", "2"), ("notes", "1")]).unwrap();
+    assert!(is.0 == "nvim/init" && is.1.ends_with("/.nvim"), "{is:?}");
+    assert_eq!(refused(&granted, &mount, &[("bashrc", "1"), ("nvim/init", "1"), ("notes", "2")]), None);
+}
+
+/// A folder that shows at two places is the same one at both.
+#[test]
+fn the_hosts_own_folders_are_known_wherever_they_show() {
+    let granted = Granted::new(&[("home/instances/a/", ""), ("home/key", "1"), ("mine/a", "1"), ("mine/h/key", "1")]);
+    let own = [granted.at("home")];
+    // As a bind mount shows it: under a path that says nothing of it.
+    let elsewhere = |path: &str| Mount {
+        real_path: "/nowhere/at/all".into(),
+        ..Mount::open(&granted.at(path), Access::ReadOnly).unwrap()
+    };
+    for (path, is_own) in [("home", true), ("home/instances", true), ("", true), ("mine", false), ("mine/h", false)] {
+        assert_eq!(elsewhere(path).is_hosts(&own), is_own, "{path}");
+        assert_eq!(Mount::open(&granted.at(path), Access::ReadOnly).unwrap().is_hosts(&own), is_own, "{path}");
+    }
+    // What shows in a granted folder is not listed.
+    let shown = |own: &[PathBuf]| {
+        let mount = Mount::open(&granted.at("mine"), Access::ReadOnly).unwrap().without(own);
+        let objects = mount.objects("mnt", 1 << 20);
+        let tree = hutch_model::snapshot::read_tree(&*objects, &objects.root()).unwrap();
+        tree.into_entries().iter().map(|entry| entry.name.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(&own), ["a", "h"]);
+    assert_eq!(shown(&[granted.at("mine/h")]), ["a"]);
+}
+
+/// What is in the place of something new and was not shown stands there for good: it is not somebody else's change that passes.
+#[test]
+fn a_name_that_a_run_was_not_shown_is_no_conflict() {
+    let granted = Granted::new(&[("a", "1"), ("d/x", "1")]);
+    symlink("/etc/passwd", granted.at("out")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(granted.at("d/pipe")).status().unwrap();
+    assert!(made.success());
+    let mount = granted.mount();
+    let cases: [(Files<'_>, &str); 3] = [
+        (&[("a", "1"), ("d/x", "1"), ("out", "2")], "out"),
+        (&[("a", "2"), ("d/x", "1"), ("d/pipe", "2")], "d/pipe"),
+        (&[("a", "1"), ("d/x", "1"), ("d/pipe/x", "2")], "d/pipe"),
+    ];
+    for (after, hidden) in cases {
+        let was = granted.all();
+        let error = carry(&mount, &ran(&mount, after), Hands::default()).err().unwrap();
+        assert!(matches!(&error, CarryError::NotShown(path) if path == hidden), "{error}");
+        assert_eq!(granted.all(), was);
+    }
+}
+
+/// Folders beside what is changed are looked through as far as there are not too many names; those above, and those that tools act on, whole or
+/// nothing is changed.
+#[test]
+fn links_are_looked_for_among_so_many_names() {
+    let far: Files<'_> = &[("a/1", ""), ("a/2", ""), ("a/3", ""), ("b/c/CLAUDE.md", "->../../docs/x"), ("docs/x", "1")];
+    let near: Files<'_> = &[("docs/y/CLAUDE.md", "->../x"), ("docs/x", "1"), ("docs/1", ""), ("docs/2", "")];
+    let theirs: Files<'_> = &[(".git/a/b/c", "->../../../docs/x"), (".git/1", ""), (".git/a/2", ""), ("docs/x", "1")];
+    let cases = [
+        (far, 100, 100, Some("b/c/CLAUDE.md")),
+        (far, 3, 100, None),
+        (near, 100, 100, Some("docs/y/CLAUDE.md")),
+        (theirs, 100, 100, Some(".git/a/b/c")),
+        (theirs, 0, 5, Some(".git/a/b/c")),
+    ];
+    let by = |files: Files<'_>, changed: &str, looks: Looks| {
+        let granted = Granted::new(files);
+        Acting::within(&granted.mount(), [changed].into_iter(), looks)
+            .map(|acting| acting.by(changed, false).map(str::to_owned))
+    };
+    for (files, names, acted_on_names, expected) in cases {
+        let is = by(files, "docs/x", Looks { names, acted_on_names }).unwrap();
+        assert_eq!(is.as_deref(), expected, "{files:?} {names} {acted_on_names}");
+    }
+    // A link in a folder above is found whatever is beside.
+    assert_eq!(by(near, "docs/y/z", Looks { names: 0, acted_on_names: 0 }).unwrap(), None);
+    let above: Files<'_> = &[("CLAUDE.md", "->docs/x"), ("docs/x", "1"), ("a/1", "")];
+    assert_eq!(by(above, "docs/x", Looks { names: 0, acted_on_names: 9 }).unwrap().as_deref(), Some("CLAUDE.md"));
+    let error = by(theirs, "docs/x", Looks { names: 100, acted_on_names: 4 }).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+}
