@@ -194,7 +194,6 @@ const TABLE: &[(&str, Facts)] = &[
     ("mcp", writes::<McpAnswer>(&[PACKAGE, INSTANCE, JUDGED, COMPONENT, &[AlreadyExists, Cancelled, ConfirmationRequired, Conflict, ServerBusy]])),
     ("serve", writes::<ServeAnswer>(&[PACKAGE, INSTANCE, COMPONENT, &[AlreadyExists, AuthenticationRequired, Cancelled,
         ConfirmationRequired, Conflict, RequestConflict, RequestInvalid, ServerBusy, SignatureInvalid]])),
-    ("examples", reads::<Listed<ExampleItem>>(&[PACKAGE, JUDGED, &[ComponentInvalid]])),
     ("skills", reads::<SkillsAnswers>(&[])),
     ("explain-error", reads::<ExplainAnswer>(&[PACKAGE, JUDGED])),
     ("install", writes::<InstallAnswer>(&[PACKAGE, SIGNERS, REGISTRY, JUDGED, &[AlreadyExists, ConfirmationRequired,
