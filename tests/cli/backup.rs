@@ -63,7 +63,7 @@ fn around(machine: &Machine) -> Vec<PathBuf> {
 
 fn heads(machine: &Machine) -> Vec<Value> {
     let head =
-        |words: &[&str]| machine.run([&["ledger", "head"], words].concat()).result("ledger head")["head"].clone();
+        |words: &[&str]| machine.run([&["ledger", "show"], words].concat()).result("ledger show")["head"].clone();
     vec![head(&["probe"]), head(&["todo"]), head(&["--instance", "other", "todo"])]
 }
 
@@ -549,8 +549,8 @@ fn a_file_that_names_no_heads_vouches_for_nothing() {
     one.run(["verify", "--chain", "--heads", "heads", "todo"]).fault("USAGE", 2);
     // One that had none beside others that had: they are held against theirs, and it is said what that one is worth.
     one.run(["run", "--instance", "other", &todo(), "list"]).answer();
-    let head = ["ledger", "head", "--instance", "other", "todo"];
-    let other = one.run(head).result("ledger head")["head"].clone();
+    let head = ["ledger", "show", "--instance", "other", "todo"];
+    let other = one.run(head).result("ledger show")["head"].clone();
     one.write("heads", format!("{nothing}\n{{\"package\":\"todo\",\"instance\":\"other\",\"head\":{other}}}\n"));
     let ran = against(&one, "heads");
     assert!(ran.stderr.contains("todo/default had no head that could be read then"), "{ran:?}");

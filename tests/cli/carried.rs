@@ -16,7 +16,8 @@ fn machine() -> Machine {
 }
 
 fn head(machine: &Machine, package: &str) -> Value {
-    machine.run(["ledger", "head", package]).result("ledger head")
+    let last = machine.run(["ledger", "show", package]).result("ledger show");
+    json!({"sequence": last["sequence"], "hash": last["hash"], "head": last["head"]})
 }
 
 fn export(machine: &Machine, words: &[&str]) -> Value {
@@ -42,7 +43,7 @@ fn an_instance_goes_to_another_home_and_on_from_there() {
     // A preview verifies it, and makes nothing.
     let preview = import(&["--dry-run"]).answer();
     assert_eq!((&preview["result"]["entries"], &preview["result"]["equal"]), (&json!(5), &json!(4)));
-    other.run(["ledger", "head", "todo"]).fault("NOT_FOUND", 20);
+    other.run(["ledger", "show", "todo"]).fault("NOT_FOUND", 20);
     let taken = import(&["--ring", "auto"]).result("instance import");
     assert_eq!((&taken["entries"], &taken["last"]["hash"]), (&json!(5), &head(&one, "todo")["hash"]));
     assert_eq!(head(&other, "todo"), head(&one, "todo"));
@@ -76,7 +77,7 @@ fn no_changed_byte_is_taken_in() {
     let refused = |bytes: &[u8]| {
         other.write("bundle", bytes);
         other.run(["instance", "import", "--input", "bundle", &todo()]).fault("STORE_DAMAGED", 50);
-        other.run(["ledger", "head", "todo"]).fault("NOT_FOUND", 20);
+        other.run(["ledger", "show", "todo"]).fault("NOT_FOUND", 20);
     };
     for at in (0..bytes.len()).step_by(bytes.len() / 40) {
         let mut changed = bytes.clone();
@@ -158,7 +159,7 @@ fn an_instance_goes_in_parts_and_comes_to_the_same() {
     // A preview takes all of them one over the other, and keeps none.
     let preview = import_all(&other, &files, &["--dry-run"]).document();
     assert_eq!(preview["result"]["entries"], json!(11));
-    other.run(["ledger", "head", "todo"]).fault("NOT_FOUND", 20);
+    other.run(["ledger", "show", "todo"]).fault("NOT_FOUND", 20);
     let taken = import_all(&other, &files, &[]).result("instance import");
     assert_eq!((&taken["entries"], &taken["last"]["hash"]), (&json!(11), &head(&one, "todo")["hash"]));
     assert_eq!(head(&other, "todo"), head(&one, "todo"));
@@ -226,7 +227,7 @@ fn a_head_that_was_written_down_shows_that_the_end_of_a_file_is_gone() {
     let another = format!("2:{}", "0".repeat(64));
     assert!(import("whole", &another).fault("STORE_DAMAGED", 50).message.contains("entry 2"));
     import("whole", "5").fault("USAGE", 2);
-    other.run(["ledger", "head", "todo"]).fault("NOT_FOUND", 20);
+    other.run(["ledger", "show", "todo"]).fault("NOT_FOUND", 20);
     import("whole", &written).result("instance import");
     assert_eq!(head(&other, "todo")["head"], json!(written));
 }
@@ -275,7 +276,7 @@ fn an_instance_is_proved_where_its_package_is_not_by_the_one_that_goes_along() {
     other.run(["trust", "add", "--require", "unsigned", "*"]).result("trust add");
     import("carrying", &["probe"]).fault("TRUST_REQUIRED", 30);
     other.run(["--yes", "trust", "remove", "*"]).result("trust remove");
-    other.run(["ledger", "head", "probe"]).fault("NOT_FOUND", 20);
+    other.run(["ledger", "show", "probe"]).fault("NOT_FOUND", 20);
     let taken = import("carrying", &["probe"]).result("instance import");
     assert_eq!((&taken["equal"], &taken["last"]["hash"]), (&json!(2), &head(&one, "probe")["hash"]));
     let plain = other.home().join("instances/probe/default/state/b");
@@ -320,10 +321,10 @@ fn a_package_that_somebody_put_along_makes_no_runs_but_its_own() {
     let refused = |bytes: Vec<u8>, code: &str, status: i32, package: &str| {
         other.write("bundle", bytes);
         other.run(["instance", "import", "--input", "bundle", package]).fault(code, status);
-        other.run(["ledger", "head", "todo"]).fault("NOT_FOUND", 20);
+        other.run(["ledger", "show", "todo"]).fault("NOT_FOUND", 20);
     };
     refused(forge(b"hutch-bundle-2\n", b'P'), "NOT_REPRODUCIBLE", 1, "probe");
-    other.run(["ledger", "head", "probe"]).fault("NOT_FOUND", 20);
+    other.run(["ledger", "show", "probe"]).fault("NOT_FOUND", 20);
     refused(forge(b"hutch-bundle-2\n", b'P'), "PACKAGE_NOT_FOUND", 20, "todo");
     // Readers of the first form know no packages, and none slips in there.
     refused(forge(b"hutch-bundle-1\n", b'P'), "STORE_DAMAGED", 50, &todo());
@@ -354,7 +355,7 @@ fn what_an_installed_packages_earlier_version_did_is_taken_in_where_that_is_kept
     third.run(["install", "--yes", "./package"]).result("install");
     third.write("bundle", &bytes);
     third.run(["instance", "import", "--input", "bundle", "probe"]).fault("NOT_REPRODUCIBLE", 1);
-    third.run(["ledger", "head", "probe"]).fault("NOT_FOUND", 20);
+    third.run(["ledger", "show", "probe"]).fault("NOT_FOUND", 20);
 }
 
 /// What an earlier version was granted when it was installed its runs may take, and no others.

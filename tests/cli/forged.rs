@@ -107,7 +107,7 @@ fn import(machine: &Machine, words: &[&str]) -> crate::support::Ran {
 
 /// Nothing of it came into the home.
 fn is_not_there(machine: &Machine) {
-    machine.run(["ledger", "head", "--instance", "taken", "todo"]).fault("NOT_FOUND", 20);
+    machine.run(["ledger", "show", "--instance", "taken", "todo"]).fault("NOT_FOUND", 20);
     assert!(!machine.home().join("instances/todo/taken/state").exists());
 }
 
@@ -353,13 +353,13 @@ fn nothing_comes_into_another_package_s_instance() {
     let evil = with_manifest(&machine, "evil", "slug: probe", "slug: todo");
     let (state, objects) = one_file("x");
     forged(&machine, "file", |_, _| (), &[(becomes(EntryKind::Edit, state), &objects)]);
-    let before = machine.run(["ledger", "head", "todo"]).result("ledger head");
+    let before = machine.run(["ledger", "show", "todo"]).result("ledger show");
     let into = |package: &str, words: &[&str]| {
         machine.run([&["instance", "import", "--input", "file"], words, &[package]].concat())
     };
     into(evil.to_str().unwrap(), &[]).fault("INSTANCE_FOREIGN", 30);
     into(evil.to_str().unwrap(), &["--dry-run"]).fault("INSTANCE_FOREIGN", 30);
-    assert_eq!(machine.run(["ledger", "head", "todo"]).result("ledger head"), before);
+    assert_eq!(machine.run(["ledger", "show", "todo"]).result("ledger show"), before);
     let taken = into(&todo(), &[]).result("instance import");
     assert_eq!((&taken["entries"], &taken["as_told"]), (&json!(1), &json!(1)), "{taken}");
 }

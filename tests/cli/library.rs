@@ -115,7 +115,7 @@ fn what_is_there_is_told_as_the_program_tells_it() {
         &["ledger", "list", "--limit", "1", "--offset", "1", &todo],
     );
     same(&todo, json!({"command": "ledger export", "offset": 2}), &["ledger", "export", "--offset", "2", &todo]);
-    same(&todo, json!({"command": "ledger head"}), &["ledger", "head", &todo]);
+    same(&todo, json!({"command": "ledger show"}), &["ledger", "show", &todo]);
     same(&todo, json!({"command": "ledger show", "entry": "last"}), &["ledger", "show", &todo, "last"]);
     same(&todo, json!({"command": "state ls"}), &["state", "ls", &todo]);
     same(
@@ -131,8 +131,8 @@ fn what_is_there_is_told_as_the_program_tells_it() {
     let said = machine.run(["meta", "--export", "mcp", &todo]).document();
     assert_eq!(tools["result"]["tools"], said["result"]["tools"], "{said}");
     // By its slug, of which the package itself is not needed.
-    let by_slug = ask(&library, "todo", json!({"command": "ledger head"}));
-    assert_eq!(by_slug, ask(&library, &todo, json!({"command": "ledger head"})));
+    let by_slug = ask(&library, "todo", json!({"command": "ledger show"}));
+    assert_eq!(by_slug, ask(&library, &todo, json!({"command": "ledger show"})));
     let (status, answer) = ask(&library, "todo", json!({"command": "run", "arguments": ["list"]}));
     assert_eq!((status, &answer["code"]), (machine.run(["run", "todo", "list"]).status, &json!("PACKAGE_NOT_FOUND")));
 }

@@ -135,7 +135,7 @@ fn nothing_is_kept_but_one_entry_that_says_what_was_done() {
     assert_eq!(machine.run(["verify", "--all", &todo()]).result("verify")["differ"], json!(0));
     machine.run(["verify", "--chain", &todo()]).result("verify");
     // A preview answers the same, and leaves neither file nor entry.
-    let head = || machine.run(["ledger", "head", &todo()]).stdout;
+    let head = || machine.run(["ledger", "show", &todo()]).stdout;
     let last = head();
     let preview = map(&machine, &["--output", "others", "--dry-run"]).answer()["result"].clone();
     assert_eq!((&preview["output"]["digest"], &preview["entry"]), (&result["output"]["digest"], &Value::Null));

@@ -37,7 +37,7 @@ fn put(machine: &Machine, sequence: i64, bytes: &[u8]) {
 fn parts_whose_ends_meet_are_the_whole() {
     let machine = machine();
     let whole = machine.run(["verify", "--all", &todo()]).result("verify");
-    let head = machine.run(["ledger", "head", "todo"]).result("ledger head");
+    let head = machine.run(["ledger", "show", "todo"]).result("ledger show");
     assert_eq!(head["sequence"], json!(6));
     for middle in 1..6 {
         let (one, other) = (part(&machine, 1, middle).result("verify"), part(&machine, middle + 1, 6).result("verify"));

@@ -117,7 +117,7 @@ fn eight_processes_at_once_lose_nothing() {
     let items = list["items"].as_array().expect("no items");
     let ids: BTreeSet<&str> = items.iter().filter_map(|item| item["id"].as_str()).collect();
     assert_eq!(ids.len() as u64, writes / 8 * 8 + 1);
-    let last = home.json(&["ledger", "head", "todo"])["sequence"].as_u64();
+    let last = home.json(&["ledger", "show", "todo"])["sequence"].as_u64();
     // The first state, one entry for each add, and one for the list.
     assert_eq!(last, Some(1 + writes / 8 * 8 + 1 + 1));
     home.json(&["verify", "--chain", "todo"]);

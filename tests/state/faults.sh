@@ -135,7 +135,7 @@ faults_in() {
                 case_of "$what"
                 state_before=$(cat "$home/.local/share/hutch/instances/probe/default/state/a")
                 granted_before=$(granted)
-                entries_before=$(hutch ledger head --query sequence probe)
+                entries_before=$(hutch ledger show --query sequence probe)
                 status=$(inject "$call" "$fault:when=$when")
                 name="$way: $what, $fault at $call $when of $calls (status $status)"
                 $then
@@ -156,7 +156,7 @@ faults_in() {
                     grep -q -e COMMIT_UNCERTAIN -e '"kept":true' "$scratch/said" ||
                         fail "$name: it failed, and what it did is kept: $(cat "$scratch/said")"
                 fi
-                [ "$(hutch ledger head --query sequence probe)" -ge "$entries_before" ] || fail "$name: entries are lost"
+                [ "$(hutch ledger show --query sequence probe)" -ge "$entries_before" ] || fail "$name: entries are lost"
                 [ "$fault" = signal=KILL ] && kills=$((kills + 1)) || failures=$((failures + 1))
             done
         done 3<"$scratch/kinds"

@@ -100,7 +100,7 @@ fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
     let output = missing.to_str().expect("a path");
     let export = ["instance", "export", "--dry-run", "--volume", "state", "--output", output, "todo"];
     let before = (digest(&home), home.titles());
-    let head = home.json(&["ledger", "head", "todo"]);
+    let head = home.json(&["ledger", "show", "todo"]);
     for (line, expect) in [
         (&["run", "--dry-run", "packages/todo", "add", "three"][..], "/kept"),
         (&["plan", "--dry-run", "packages/todo", "add", "three"], "/plan_id"),
@@ -115,7 +115,7 @@ fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
         let answer = home.json(line);
         let told = answer.pointer(expect).unwrap_or(&Value::Null);
         assert!(told.is_null() || *told == json!(false), "{line:?}: {answer}");
-        assert_eq!(home.json(&["ledger", "head", "todo"]), head, "{line:?}");
+        assert_eq!(home.json(&["ledger", "show", "todo"]), head, "{line:?}");
     }
     assert!(
         home.json(&["gc", "--dry-run", "--keep", "1", "todo"])["objects"].as_u64() > Some(0),
@@ -127,7 +127,7 @@ fn a_preview_answers_as_the_command_would_and_leaves_every_byte() {
     assert_eq!((digest(&home), home.titles()), before);
     // Nor does a preview make an instance.
     home.json(&["run", "--dry-run", "--instance", "new", "packages/todo", "add", "one"]);
-    assert_eq!(home.error(&["ledger", "head", "--instance", "new", "todo"]).0, 20);
+    assert_eq!(home.error(&["ledger", "show", "--instance", "new", "todo"]).0, 20);
 }
 
 #[test]
@@ -137,14 +137,14 @@ fn a_preview_sees_what_was_edited_outside_and_leaves_it() {
     let file = home.path().join(".local/share/hutch/instances/todo/default/state/todos.json");
     let text = std::fs::read_to_string(&file).expect("no plain file");
     std::fs::write(&file, text.replace("\"one\"", "\"edited\"")).expect("not written");
-    let head = home.json(&["ledger", "head", "todo"]);
+    let head = home.json(&["ledger", "show", "todo"]);
     let shown = home.json(&["run", "--dry-run", "packages/todo", "get", "td_0001"]);
     assert_eq!(shown["output"]["items"][0]["title"], "edited");
     let id = plan["plan_id"].as_str().expect("no plan_id");
     assert_eq!(home.error(&["apply", "--dry-run", "packages/todo", id]).1["code"], "CONFLICT");
     let undone = home.json(&["undo", "--dry-run", "todo"]);
     assert_eq!(undone["changes"]["state"][0]["change"], "modified", "it takes back the edit");
-    assert_eq!(home.json(&["ledger", "head", "todo"]), head);
+    assert_eq!(home.json(&["ledger", "show", "todo"]), head);
     // As it comes to for real.
     assert_eq!(home.error(&["apply", "packages/todo", "last"]).1["code"], "CONFLICT");
     assert_eq!(home.json(&["undo", "todo"])["changes"], undone["changes"]);
@@ -182,12 +182,12 @@ fn a_dry_run_leaves_no_trace_but_its_entry() {
 #[test]
 fn validate_runs_nothing_and_records_nothing() {
     let home = home_with(&["one"]);
-    let last = home.json(&["ledger", "head", "todo"]);
+    let last = home.json(&["ledger", "show", "todo"]);
     let valid = home.json(&["validate", "packages/todo", "add", "two"]);
     assert_eq!((&valid["calls"], &valid["argv"]), (&json!("add"), &json!(["todo", "add", "two"])));
     let (status, error) = home.error(&["validate", "packages/todo", "remove", "td_0001"]);
     assert_eq!((status, &error["code"]), (30, &json!("CONFIRMATION_REQUIRED")));
-    assert_eq!(home.json(&["ledger", "head", "todo"]), last);
+    assert_eq!(home.json(&["ledger", "show", "todo"]), last);
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn an_edit_outside_is_noticed_recorded_and_can_be_undone() {
 #[test]
 fn a_changed_ledger_is_found_and_named() {
     let home = home_with(&["one", "two", "three"]);
-    let head = home.json(&["ledger", "head", "todo"])["head"].as_str().expect("no head").to_owned();
+    let head = home.json(&["ledger", "show", "todo"])["head"].as_str().expect("no head").to_owned();
     assert_eq!(home.run(&["verify", "--chain", "todo", "--head", &head]).status, 0);
     home.json(&["run", "packages/todo", "add", "four"]);
     // A head that was written down is still in the chain when more has happened.
@@ -361,13 +361,13 @@ fn undo_and_restore_move_the_whole_state() {
         assert_eq!(same, sequence == 3, "{sequence}: {tree}");
     }
     // Going where the state is already is nothing, and said so.
-    let head = home.json(&["ledger", "head", "probe"])["sequence"].as_u64().unwrap();
+    let head = home.json(&["ledger", "show", "probe"])["sequence"].as_u64().unwrap();
     for line in [&["undo", "probe", "--to", "@3"][..], &["undo", "probe", "@4"], &["undo", "probe", "@1"]] {
         let (status, error) = home.error(line);
         assert_eq!((status, &error["code"]), (2, &json!("USAGE")), "{line:?}: {error}");
         assert_eq!(now(&home), at(3), "{line:?}");
     }
-    assert_eq!(home.json(&["ledger", "head", "probe"])["sequence"], head + 3, "each refusal is an entry");
+    assert_eq!(home.json(&["ledger", "show", "probe"])["sequence"], head + 3, "each refusal is an entry");
     home.json(&["undo", "probe"]);
     assert_eq!(now(&home), at(2), "before the edit, wherever moves led meanwhile");
 }
@@ -527,9 +527,9 @@ fn a_busy_file_is_one_edit_for_each_call() {
             }
         });
         for _ in 0..5 {
-            let before = home.json(&["ledger", "head", "todo"])["sequence"].as_u64().unwrap();
+            let before = home.json(&["ledger", "show", "todo"])["sequence"].as_u64().unwrap();
             home.run(&["plan", "packages/todo", "list"]);
-            let after = home.json(&["ledger", "head", "todo"])["sequence"].as_u64().unwrap();
+            let after = home.json(&["ledger", "show", "todo"])["sequence"].as_u64().unwrap();
             assert!(after - before <= 2, "{} entries for one call", after - before);
         }
         stop.store(true, std::sync::atomic::Ordering::Relaxed);

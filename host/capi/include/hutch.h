@@ -63,7 +63,7 @@ hutch_host hutch_open(const char *options, size_t options_length, hutch_answer *
 /* Answers a request: its status, and the rest in the answer, which may be NULL. Every request says
  *
  *   "command"      run | plan | apply | undo | verify | prove | meta
- *                  ledger list | ledger show | ledger head | ledger export
+ *                  ledger list | ledger show | ledger export
  *                  state ls | state cat | state status
  *   "package"      a folder, a packed file, or the slug of an installed package; "" to check a proof by the one in it
  *

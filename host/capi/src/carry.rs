@@ -76,10 +76,10 @@ impl Library {
             }
             Command::LedgerShow(own) => {
                 let session = work.session()?;
-                let sealed = session.entry(&entry_name(&own.entry)?).map_err(report)?;
+                let name = optional(own.entry.as_deref())?.unwrap_or(EntryName::Last);
+                let sealed = session.entry(&name).map_err(report)?;
                 Ok(done("ledger show", ledger::entry_value(&session, &sealed).map_err(report)?))
             }
-            Command::LedgerHead(_) => Ok(done("ledger head", ledger::head_value(&work.session()?).map_err(report)?)),
             Command::StateList(files) => {
                 let (page, at) = (files.page()?, optional(files.entry.as_deref())?);
                 let value = state::files_value(&work.session()?, at.as_ref(), files.path.as_deref(), &page);

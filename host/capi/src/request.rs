@@ -74,12 +74,9 @@ pub(crate) enum Command {
     /// Entries as they are stored, the first first.
     #[serde(rename = "ledger export")]
     LedgerExport(List),
-    /// An entry with its input and output.
+    /// An entry with its input and output: the last if none is named.
     #[serde(rename = "ledger show")]
     LedgerShow(Entry),
-    /// The last entry's name.
-    #[serde(rename = "ledger head")]
-    LedgerHead(Nothing),
     /// What a folder of a volume holds.
     #[serde(rename = "state ls")]
     StateList(Files),
@@ -138,7 +135,8 @@ pub(crate) struct Undo {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
-    pub(crate) entry: String,
+    #[serde(default)]
+    pub(crate) entry: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

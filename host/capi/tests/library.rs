@@ -59,7 +59,7 @@ fn about(command: &str, more: Value) -> Value {
 }
 
 fn head(library: &Library) -> Value {
-    result(library, &about("ledger head", json!({})))["head"].clone()
+    result(library, &about("ledger show", json!({})))["head"].clone()
 }
 
 #[test]
@@ -99,7 +99,7 @@ fn what_is_asked_for_in_no_known_form_is_refused_and_nothing_is_made() {
     refused(&library, &about("undo", json!({"count": 0})), "USAGE");
     refused(&library, &with(run(&todo(), &["list"]), json!({"command": "plan", "retry": 1})), "USAGE");
     // None of that made an instance.
-    for command in ["ledger list", "ledger head", "state ls", "state status", "undo", "verify"] {
+    for command in ["ledger list", "ledger show", "state ls", "state status", "undo", "verify"] {
         refused(&library, &about(command, json!({})), "NOT_FOUND");
     }
     for options in [
@@ -208,7 +208,6 @@ fn a_deadline_that_has_passed_stops_every_command_before_it_begins() {
         ("ledger list", json!({})),
         ("ledger export", json!({})),
         ("ledger show", json!({"entry": "@1"})),
-        ("ledger head", json!({})),
         ("state ls", json!({})),
         ("state cat", json!({"path": "state/todos.json"})),
         ("state status", json!({})),
@@ -331,5 +330,5 @@ fn standard_input_is_text_of_the_request_or_bytes_beside_it() {
     assert_eq!(library.call(said.as_bytes(), b"").stdout, b"text");
     // Twice, or where nothing reads it, it means nothing.
     assert_eq!(library.call(said.as_bytes(), bytes).status, 2);
-    assert_eq!(library.call(about("ledger head", json!({})).to_string().as_bytes(), bytes).status, 2);
+    assert_eq!(library.call(about("ledger show", json!({})).to_string().as_bytes(), bytes).status, 2);
 }

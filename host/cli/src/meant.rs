@@ -43,6 +43,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("instances", &["instance list"]),
     ("invoke", &["run", "meta"]),
     ("launch", &["run", "meta"]),
+    ("ledger head", &["ledger show"]),
     ("lint", &["check"]),
     ("list", &["catalog", "show"]),
     ("lock", &["sync --write"]),
@@ -202,7 +203,8 @@ pub(crate) struct Meant {
 }
 
 impl Meant {
-    fn command(words: &str) -> Meant {
+    /// A command, of whose words so many stand there already.
+    fn command(words: &str, there: usize) -> Meant {
         // What an option makes of a command does no more than the command may.
         let command = words.split(" --").next().unwrap_or_default();
         let risk = match facts::of(command).map(|facts| facts.effect) {
@@ -210,7 +212,7 @@ impl Meant {
             Some(Effect::Write) => "low",
             _ => "none",
         };
-        Meant::words(words.split(' '), 1, risk)
+        Meant::words(words.split(' ').skip(there), 1, risk)
     }
 
     fn words<'w>(words: impl IntoIterator<Item = &'w str>, taken: usize, risk: &'static str) -> Meant {
@@ -228,11 +230,12 @@ pub(crate) fn meant<'k>(
 ) -> Option<Meant> {
     let global = arguments::global(home);
     let outline = |word: &str| packages::outline(global.as_ref()?, Path::new(word)).ok().map(|(outline, _)| outline);
-    let mut all = Vec::new();
+    let within = |word: &str| path.iter().copied().chain([word]).collect::<Vec<_>>().join(" ");
+    let named = within(word);
+    let synonyms = SYNONYMS.iter().find(|(other, _)| *other == named).map_or(&[][..], |(_, commands)| commands);
+    let mut all: Vec<Meant> = synonyms.iter().map(|command| Meant::command(command, path.len())).collect();
     match path {
         [] => {
-            let synonyms = SYNONYMS.iter().find(|(other, _)| *other == word).map_or(&[][..], |(_, commands)| commands);
-            all.extend(synonyms.iter().map(|command| Meant::command(command)));
             // A command of the package that follows it.
             let behind = line.words().host.iter().skip_while(|one| *one != word).nth(1);
             let own = behind.and_then(|behind| Some((behind, outline(behind)?)));
@@ -253,9 +256,8 @@ pub(crate) fn meant<'k>(
     }
     let mut near = known.filter(|name| strsim::osa_distance(word, name) == 1 && name.len() > 2);
     if let (true, Some(name), None) = (all.is_empty(), near.next(), near.next()) {
-        let command = path.iter().copied().chain([name]).collect::<Vec<_>>().join(" ");
-        let meant = Meant::command(&command);
-        all.extend((meant.risk != "high").then(|| Meant { words: vec![name.to_owned()], ..meant }));
+        let meant = Meant::command(&within(name), path.len());
+        all.extend((meant.risk != "high").then_some(meant));
     }
     let made = all.iter().find_map(|meant| {
         let words: Vec<&str> = meant.words.iter().map(String::as_str).collect();
@@ -312,9 +314,12 @@ mod tests {
         let all = arguments::command();
         let commands: BTreeSet<String> = leaves(&all, "").into_iter().map(|(_, path)| path).collect();
         for (word, command) in SYNONYMS.iter().flat_map(|(word, all)| all.iter().map(move |command| (word, command))) {
-            assert!(all.find_subcommand(word).is_none(), "{word} is a command");
-            let known = commands.contains(*command) || *command == "--version";
-            assert!(known || commands.contains(command.split(' ').next().unwrap()), "{word}: {command} is none");
+            assert!(all.find_subcommand(word).is_none() && !commands.contains(*word), "{word} is a command");
+            let known = |end: &str| commands.contains(command.split(end).next().unwrap());
+            assert!(*command == "--version" || known(" --") || known(" "), "{word}: {command} is none");
+            // What stands within a group stays there.
+            let is_within = word.split_once(' ').is_none_or(|(group, _)| command.starts_with(&format!("{group} ")));
+            assert!(is_within, "{word}: {command} is elsewhere");
         }
         assert!(GROUPS.iter().all(|(group, lists)| commands.contains(&format!("{group} {lists}"))));
         assert!(SYNONYMS.is_sorted() && OPTIONS.is_sorted() && ELSEWHERE.is_sorted());

@@ -34,15 +34,6 @@ pub struct Summary {
     changes: u64,
 }
 
-/// The last entry's name, in parts and whole.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct HeadAnswer {
-    sequence: u64,
-    #[schemars(with = "String")]
-    hash: Digest,
-    head: String,
-}
-
 /// An entry with the bytes that its hash is of.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Exported {
@@ -58,6 +49,7 @@ pub struct EntryAnswer {
     sequence: u64,
     #[schemars(with = "String")]
     hash: Digest,
+    head: String,
     #[schemars(with = "String")]
     previous: Digest,
     #[schemars(with = "Open")]
@@ -117,15 +109,6 @@ pub fn since(session: &Session, after: u64, limit: u32) -> Result<Vec<Value>, Fa
         .collect()
 }
 
-/// The last entry's name.
-///
-/// # Errors
-/// The store can't be read.
-pub fn head_value(session: &Session) -> Result<Value, Failure> {
-    let head = session.head()?.last;
-    Ok(json!(HeadAnswer { sequence: head.sequence, hash: head.hash, head: head.to_string() }))
-}
-
 /// One page of the ledger, the first entries first, each with the bytes that its hash is of.
 ///
 /// # Errors
@@ -181,6 +164,7 @@ pub fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Failure>
     Ok(json!(EntryAnswer {
         sequence: entry.sequence,
         hash: sealed.hash,
+        head: sealed.pin().to_string(),
         previous: entry.previous,
         record: entry.record,
         output,

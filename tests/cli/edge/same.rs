@@ -92,7 +92,7 @@ fn a_session_comes_to_the_same_bytes_states_and_entries() {
         let at: Instant = "2027-01-01T00:00:00Z".parse().unwrap();
         let bytes = std::fs::read(machine.path(&state)).unwrap();
         host.take_in(&package, &"default".parse().unwrap(), at, bytes).unwrap();
-        let head = machine.run(["ledger", "head", "todo"]).result("ledger head");
+        let head = machine.run(["ledger", "show", "todo"]).result("ledger show");
         assert_eq!(head["hash"], proved["head"]["hash"]);
         let verified = machine.run(["verify", "--all", "todo"]).result("verify");
         assert_eq!((&verified["differ"], &verified["equal"]), (&0.into(), &proved["equal"]), "{verified}");

@@ -93,7 +93,7 @@ fn the_whole_story_without_a_script() {
     let undone = ada.press(action(&history, "/undo"));
     assert!(ada.get(&undone).body.contains("undo"));
     // Files are there as every entry left them, and the head can be written down.
-    let head = machine.run(["ledger", "head", &todo()]).result("ledger head")["head"].as_str().unwrap().to_owned();
+    let head = machine.run(["ledger", "show", &todo()]).result("ledger show")["head"].as_str().unwrap().to_owned();
     assert!(ada.get("/packages/todo/history").body.contains(&head));
     let link = |page: &Answer, part: &str| {
         let all = page.body.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());

@@ -146,7 +146,6 @@ pub(super) fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<Str
         ("issue", &["issue", "list"]),
         ("man", &["completions", "man"]),
         ("completions", &["completions", "bash"]),
-        ("ledger_head", &["ledger", "head", p]),
         ("state_status", &["state", "status", p]),
         ("skills", &["skills"]),
         ("gc", &["gc", p]),

@@ -8,7 +8,7 @@ use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::{Args, Subcommand};
 use hutch::{EntryName, Failure};
-use hutch_documents::ledger::{changes_value, entry_value, export_value, head_value, list_value};
+use hutch_documents::ledger::{changes_value, entry_value, export_value, list_value};
 use serde_json::Value;
 use std::process::ExitCode;
 
@@ -23,9 +23,9 @@ enum LedgerCommand {
     /// List entries, last first
     List(ListArguments),
     /// Show an entry
+    ///
+    /// Its head is what verify --head takes.
     Show(ShowArguments),
-    /// Show the ledger's head
-    Head(InstanceArguments),
     /// Export all entries
     ///
     /// Each with the bytes that its hash is of, so that the chain can be checked elsewhere. With --ndjson these bytes alone, one
@@ -68,12 +68,6 @@ pub(crate) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
             let session = own.instance.open(global)?;
             let value = entry_value(&session, &session.entry(&own.entry)?)?;
             output.answer_value(true, "ledger show", value, human::fields)?;
-        }
-        LedgerCommand::Head(own) => {
-            let value = head_value(&own.open(global)?)?;
-            output.answer_value(true, "ledger head", value, |value| {
-                value["head"].as_str().unwrap_or_default().to_owned()
-            })?;
         }
         LedgerCommand::Export(own) => export(global, own, output)?,
     }

@@ -7,7 +7,7 @@ use crate::feedback::issues::{Issue, IssueAnswer};
 use ErrorCode::*;
 use hutch_certify::report::Report;
 use hutch_documents::Listed;
-use hutch_documents::ledger::{EntryAnswer, Exported, HeadAnswer, Summary};
+use hutch_documents::ledger::{EntryAnswer, Exported, Summary};
 use hutch_documents::moved::{Changed, MovedAnswer};
 use hutch_documents::run::{PlanAnswer, RunAnswer};
 use hutch_documents::state::{FileAnswer, ItemAnswer, StatusAnswer};
@@ -172,7 +172,6 @@ const TABLE: &[(&str, Facts)] = &[
         StdinTimeLimit]])),
     ("ledger list", reads::<Listed<Summary>>(&[INSTANCE])),
     ("ledger show", reads::<EntryAnswer>(&[INSTANCE])),
-    ("ledger head", reads::<HeadAnswer>(&[INSTANCE])),
     ("ledger export", reads::<Listed<Exported>>(&[INSTANCE])),
     ("state ls", reads::<Listed<ItemAnswer>>(&[INSTANCE])),
     ("state cat", reads::<FileAnswer>(&[INSTANCE])),

@@ -26,7 +26,7 @@ impl fmt::Display for Pin {
 
 /// The text is no pin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected a number, a colon and a hash, as ledger head prints")]
+#[error("expected a number, a colon and a hash, as head of ledger show")]
 pub struct NotAPin;
 
 impl FromStr for Pin {
