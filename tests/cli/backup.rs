@@ -459,7 +459,7 @@ fn a_backup_beside_writers_is_a_prefix_of_every_ledger() {
             let export = |machine: &Machine| {
                 let limit = ["--limit", sequence, "--ndjson", "--instance", instance, "todo"];
                 machine
-                    .run([&["ledger", "export"][..], &limit].concat())
+                    .run([&["ledger", "list", "--bytes"][..], &limit].concat())
                     .stdout
                     .lines()
                     .take(1000)

@@ -95,8 +95,8 @@ fn neither_do_errors_names_and_remarks() {
         &["state", "ls", "--human", &probe, "state"],
         &["undo", "--dry-run", "--human", &probe],
         &["ledger", "list", "--human", &probe],
-        &["ledger", "export", &probe],
-        &["ledger", "export", "--human", &probe],
+        &["ledger", "list", "--bytes", &probe],
+        &["ledger", "list", "--bytes", "--human", &probe],
         &["catalog", "--human", &wild],
     ] {
         let ran = machine
@@ -105,5 +105,5 @@ fn neither_do_errors_names_and_remarks() {
         assert_clean(&ran.stderr, &format!("{words:?}"));
     }
     // Bytes that a hash is of are not changed in silence.
-    machine.run(["ledger", "export", "--ndjson", "--redact", &probe]).fault("USAGE", 2);
+    machine.run(["ledger", "list", "--bytes", "--ndjson", "--redact", &probe]).fault("USAGE", 2);
 }

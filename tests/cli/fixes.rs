@@ -158,6 +158,7 @@ fn a_word_that_is_no_command_leads_to_what_does_the_same_and_to_no_more() {
         ("signatures todo", Some(("check todo", "none"))),
         ("chekc todo", Some(("check todo", "none"))),
         ("ledger lst todo", Some(("ledger list todo", "none"))),
+        ("ledger export todo", Some(("ledger list --bytes todo", "none"))),
         ("ledger head todo", Some(("ledger show todo", "none"))),
         ("todo list", Some(("run todo list", "low"))),
         ("todo remove td_0001", Some(("run todo remove td_0001", "low"))),

@@ -114,7 +114,11 @@ fn what_is_there_is_told_as_the_program_tells_it() {
         json!({"command": "ledger list", "limit": 1, "offset": 1}),
         &["ledger", "list", "--limit", "1", "--offset", "1", &todo],
     );
-    same(&todo, json!({"command": "ledger export", "offset": 2}), &["ledger", "export", "--offset", "2", &todo]);
+    same(
+        &todo,
+        json!({"command": "ledger list", "bytes": true, "offset": 2}),
+        &["ledger", "list", "--bytes", "--offset", "2", &todo],
+    );
     same(&todo, json!({"command": "ledger show"}), &["ledger", "show", &todo]);
     same(&todo, json!({"command": "ledger show", "entry": "last"}), &["ledger", "show", &todo, "last"]);
     same(&todo, json!({"command": "state ls"}), &["state", "ls", &todo]);

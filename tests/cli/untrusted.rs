@@ -55,7 +55,7 @@ help           skills[].description                            skill.description
 help           summary                                         contract.summary
 issue          result.items[].message                          issue.message
 issue          result.message                                  issue.message
-ledger_export  result.items[].bytes"                           file.content file.name
+ledger_bytes   result.items[].bytes"                           file.content file.name
 ledger_list    result.items[].argv[]                           file.content file.name
 ledger_show    result.output.path                              file.name
 ledger_show    result.output.text                              guest.text
@@ -156,7 +156,7 @@ explain-error  field:cause field:fix
 find           column:DESCRIPTION
 help           whole
 issue          column:MESSAGE field:message
-ledger_export  double-quotes
+ledger_bytes   double-quotes
 ledger_list    single-quotes
 ledger_show    field:output field:argv field:stdout field:stderr field:changes
 meta           column:DESCRIPTION field:description field:choices field:default field:summary field:line

@@ -210,7 +210,7 @@ fn what_was_refused_or_failed_is_in_the_ledger_and_changed_nothing() {
             (&json!("CONFIRMATION_REQUIRED"), &Value::Null),
         ]
     );
-    let export = home.run(&["ledger", "export", "--ndjson", "todo"]);
+    let export = home.run(&["ledger", "list", "--bytes", "--ndjson", "todo"]);
     assert!(!export.stdout.contains("ghp_"), "a secret is in the ledger");
     assert_eq!(export.stdout.lines().count(), 6);
 }

@@ -63,7 +63,7 @@ export const LIBRARY = {
     const [stdout, stderr] = [out, err].map((hex) => Buffer.from(hex, "hex"));
     return { status, ending: json.result.ending, code: json.result.error?.code, stdout, stderr };
   },
-  ledger: (slug, instance) => ({ command: "ledger export", package: slug, instance, at: CLOCK, limit: 10_000 }),
+  ledger: (slug, instance) => ({ command: "ledger list", bytes: true, package: slug, instance, at: CLOCK, limit: 10_000 }),
   entries: ({ json }) => json.result.items.map(({ sequence, hash, bytes }) => ({ sequence, hash, entry: JSON.parse(bytes) })),
   prove: (slug, instance) => ({ command: "prove", package: slug, instance, at: CLOCK, bare: true }),
   proof: ({ json, out }) => (json.error === true ? json.code : Buffer.from(out, "hex")),

@@ -45,7 +45,7 @@ export class Machine {
 
   /** All entries of an instance: `{ sequence, hash, entry }`. */
   ledger(slug, instance) {
-    const { items, has_more: more } = this.answer(["ledger", "export", "--instance", instance, slug]);
+    const { items, has_more: more } = this.answer(["ledger", "list", "--bytes", "--instance", instance, slug]);
     if (more) throw new Error("the ledger has more entries than one answer");
     return items.map(({ sequence, hash, bytes }) => ({ sequence, hash, entry: JSON.parse(bytes) }));
   }

@@ -68,11 +68,8 @@ impl Library {
             Command::Prove(prove) => work.prove(&prove),
             Command::LedgerList(list) => {
                 let page = list.page()?;
-                Ok(done("ledger list", ledger::list_value(&work.session()?, &page).map_err(report)?))
-            }
-            Command::LedgerExport(list) => {
-                let page = list.page()?;
-                Ok(done("ledger export", ledger::export_value(&work.session()?, &page).map_err(report)?))
+                let value = if list.bytes { ledger::stored_value } else { ledger::list_value };
+                Ok(done("ledger list", value(&work.session()?, &page).map_err(report)?))
             }
             Command::LedgerShow(own) => {
                 let session = work.session()?;

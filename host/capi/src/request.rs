@@ -68,12 +68,9 @@ pub(crate) enum Command {
     /// Makes a proof of an entry, or checks the one that stands on the input.
     #[serde(rename = "prove")]
     Prove(Prove),
-    /// A page of the ledger, the last entries first.
+    /// A page of the ledger, the last entries first; as they are stored, the first first.
     #[serde(rename = "ledger list")]
     LedgerList(List),
-    /// Entries as they are stored, the first first.
-    #[serde(rename = "ledger export")]
-    LedgerExport(List),
     /// An entry with its input and output: the last if none is named.
     #[serde(rename = "ledger show")]
     LedgerShow(Entry),
@@ -173,6 +170,9 @@ pub(crate) struct Prove {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct List {
+    /// As they are stored.
+    #[serde(default)]
+    pub(crate) bytes: bool,
     #[serde(default)]
     limit: Option<u32>,
     #[serde(default)]

@@ -206,7 +206,6 @@ fn a_deadline_that_has_passed_stops_every_command_before_it_begins() {
         ("verify", json!({"all": true})),
         ("prove", json!({})),
         ("ledger list", json!({})),
-        ("ledger export", json!({})),
         ("ledger show", json!({"entry": "@1"})),
         ("state ls", json!({})),
         ("state cat", json!({"path": "state/todos.json"})),

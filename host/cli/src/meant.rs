@@ -43,6 +43,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("instances", &["instance list"]),
     ("invoke", &["run", "meta"]),
     ("launch", &["run", "meta"]),
+    ("ledger export", &["ledger list --bytes"]),
     ("ledger head", &["ledger show"]),
     ("lint", &["check"]),
     ("list", &["catalog", "show"]),

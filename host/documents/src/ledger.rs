@@ -1,7 +1,7 @@
 //! The ledger: pages of it, and entries.
 
 use crate::Open;
-use crate::page::Page;
+use crate::page::{Listed, Page};
 use crate::run::Room;
 use hutch::{Failure, Session};
 use hutch_model::digest::Digest;
@@ -36,11 +36,21 @@ pub struct Summary {
 
 /// An entry with the bytes that its hash is of.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct Exported {
+pub struct Stored {
     sequence: u64,
     #[schemars(with = "String")]
     hash: Digest,
     bytes: String,
+}
+
+/// One page of the ledger.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Entries {
+    /// What each is about.
+    Told(Listed<Summary>),
+    /// As they are stored.
+    Stored(Listed<Stored>),
 }
 
 /// An entry with its input and output.
@@ -113,12 +123,12 @@ pub fn since(session: &Session, after: u64, limit: u32) -> Result<Vec<Value>, Fa
 ///
 /// # Errors
 /// The store can't be read.
-pub fn export_value(session: &Session, page: &Page) -> Result<Value, Failure> {
+pub fn stored_value(session: &Session, page: &Page) -> Result<Value, Failure> {
     let mut items = Vec::new();
     for sealed in session.entries(u64::from(page.offset) + 1).take(page.limit as usize) {
         let sealed = sealed?;
         let bytes = String::from_utf8_lossy(&sealed.bytes).into_owned();
-        items.push(Exported { sequence: sealed.sequence, hash: sealed.hash, bytes });
+        items.push(Stored { sequence: sealed.sequence, hash: sealed.hash, bytes });
     }
     Ok(page.part(items, session.head()?.last.sequence))
 }

@@ -40,6 +40,9 @@ struct Request {
     wall_time_us: Option<u64>,
     /// Of entries.
     limit: Option<usize>,
+    /// Entries as they are stored.
+    #[serde(default)]
+    bytes: bool,
 }
 
 type Failed = Box<dyn std::error::Error>;
@@ -113,7 +116,7 @@ fn answered(host: &Host, package: &Package, request: Request) -> Result<Value, F
             let answer = host.apply(package, &session, &plan, &grants);
             Ok(answer.map_or_else(failed, |answer| told(&answer)))
         }
-        "ledger export" => {
+        "ledger list" if request.bytes => {
             let session = host.open_existing(slug, &instance, request.at)?;
             let mut items = Vec::new();
             for sealed in session.entries(1).take(request.limit.unwrap_or(100)) {

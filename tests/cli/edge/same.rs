@@ -38,7 +38,7 @@ fn entries(state: &Path) -> Vec<(String, String)> {
 
 /// The same of an instance in a home.
 fn exported(machine: &Machine, instance: &str) -> Vec<(String, String)> {
-    let told = machine.run(["ledger", "export", "--instance", instance, "todo"]).result("ledger export");
+    let told = machine.run(["ledger", "list", "--bytes", "--instance", instance, "todo"]).result("ledger list");
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     told["items"].as_array().unwrap().iter().map(|item| (text(&item["hash"]), text(&item["bytes"]))).collect()
 }

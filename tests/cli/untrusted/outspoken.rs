@@ -119,7 +119,7 @@ pub(super) fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<Str
         ("ledger_show", &["ledger", "show", p, "@6"]),
         ("ledger_show", &["ledger", "show", p, "@10"]),
         ("ledger_list", &["ledger", "list", p]),
-        ("ledger_export", &["ledger", "export", p]),
+        ("ledger_bytes", &["ledger", "list", "--bytes", p]),
         ("ledger_list", &["ledger", "list", "--changes", p]),
         ("state_ls", &["state", "ls", p, "state"]),
         ("state_cat", &["state", "cat", p, &file]),

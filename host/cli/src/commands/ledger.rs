@@ -7,8 +7,8 @@ use crate::flags::selection::Page;
 use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::{Args, Subcommand};
-use hutch::{EntryName, Failure};
-use hutch_documents::ledger::{changes_value, entry_value, export_value, list_value};
+use hutch::{EntryName, Failure, Session};
+use hutch_documents::ledger::{changes_value, entry_value, list_value, stored_value};
 use serde_json::Value;
 use std::process::ExitCode;
 
@@ -26,11 +26,6 @@ enum LedgerCommand {
     ///
     /// Its head is what verify --head takes.
     Show(ShowArguments),
-    /// Export all entries
-    ///
-    /// Each with the bytes that its hash is of, so that the chain can be checked elsewhere. With --ndjson these bytes alone, one
-    /// entry a line, however many there are.
-    Export(ExportArguments),
 }
 
 #[derive(Debug, Args)]
@@ -38,14 +33,10 @@ struct ListArguments {
     /// Only entries that changed the state
     #[arg(long)]
     changes: bool,
-    #[command(flatten)]
-    page: Page,
-    #[command(flatten)]
-    instance: InstanceArguments,
-}
-
-#[derive(Debug, Args)]
-struct ExportArguments {
+    /// Each with the bytes that its hash is of, the first first, to check the chain elsewhere; with --ndjson these alone, one entry a
+    /// line, however many there are
+    #[arg(long, conflicts_with = "changes")]
+    bytes: bool,
     #[command(flatten)]
     page: Page,
     #[command(flatten)]
@@ -69,13 +60,15 @@ pub(crate) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
             let value = entry_value(&session, &session.entry(&own.entry)?)?;
             output.answer_value(true, "ledger show", value, human::fields)?;
         }
-        LedgerCommand::Export(own) => export(global, own, output)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fault> {
     let (session, page) = (own.instance.open(global)?, &own.page);
+    if own.bytes {
+        return stored(&session, page, output);
+    }
     let columns = [
         ("sequence", "N"),
         ("at", "AT"),
@@ -88,20 +81,19 @@ fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fau
     output.list("ledger list", list(&session, &page.meant())?, page, |items| human::table(items, &columns))
 }
 
-fn export(global: &Global, own: &ExportArguments, output: &Output) -> Result<(), Fault> {
-    if own.page.ndjson && (output.shaping.selects() || !output.shaping.cleaning.is_none()) {
-        return Err(Fault::usage(
-            "--ndjson prints the bytes that hashes are of: nothing is selected from them or taken out",
-        ));
-    }
-    let session = own.instance.open(global)?;
-    if own.page.ndjson {
-        for sealed in session.entries(u64::from(own.page.offset) + 1) {
-            output.data(&String::from_utf8_lossy(&sealed.map_err(Failure::from)?.bytes))?;
-        }
-        return Ok(());
-    }
+fn stored(session: &Session, page: &Page, output: &Output) -> Result<(), Fault> {
     let lines =
         |items: &[Value]| items.iter().filter_map(|item| item["bytes"].as_str()).collect::<Vec<_>>().join("\n").into();
-    output.list("ledger export", export_value(&session, &own.page.meant())?, &own.page, lines)
+    if !page.ndjson {
+        return output.list("ledger list", stored_value(session, &page.meant())?, page, lines);
+    }
+    if output.shaping.selects() || !output.shaping.cleaning.is_none() {
+        return Err(Fault::usage(
+            "--bytes --ndjson prints the bytes that hashes are of: nothing is selected from them or taken out",
+        ));
+    }
+    for sealed in session.entries(u64::from(page.offset) + 1) {
+        output.data(&String::from_utf8_lossy(&sealed.map_err(Failure::from)?.bytes))?;
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use crate::feedback::issues::{Issue, IssueAnswer};
 use ErrorCode::*;
 use hutch_certify::report::Report;
 use hutch_documents::Listed;
-use hutch_documents::ledger::{EntryAnswer, Exported, Summary};
+use hutch_documents::ledger::{Entries, EntryAnswer};
 use hutch_documents::moved::{Changed, MovedAnswer};
 use hutch_documents::run::{PlanAnswer, RunAnswer};
 use hutch_documents::state::{FileAnswer, ItemAnswer, StatusAnswer};
@@ -170,9 +170,8 @@ const TABLE: &[(&str, Facts)] = &[
         SignatureRequired, StdinTimeLimit, VerifyFailed]]).idempotent()),
     ("map", writes::<MapAnswer>(&[LIMITS, PACKAGE, INSTANCE, ENDINGS, JUDGED, COMPONENT, COMMIT, COMPILED, &[AlreadyExists,
         StdinTimeLimit]])),
-    ("ledger list", reads::<Listed<Summary>>(&[INSTANCE])),
+    ("ledger list", reads::<Entries>(&[INSTANCE])),
     ("ledger show", reads::<EntryAnswer>(&[INSTANCE])),
-    ("ledger export", reads::<Listed<Exported>>(&[INSTANCE])),
     ("state ls", reads::<Listed<ItemAnswer>>(&[INSTANCE])),
     ("state cat", reads::<FileAnswer>(&[INSTANCE])),
     ("state diff", reads::<Changed>(&[INSTANCE])),
