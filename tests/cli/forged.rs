@@ -386,7 +386,7 @@ fn no_change_of_a_granted_folder_is_begun_or_ended_by_a_file() {
     forged(&machine, "file", |_, _| (), &[(intent, &nothing), (ended, &nothing)]);
     import(&machine, &["--input", "file"]).result("instance import");
     machine.run(["run", "--instance", "taken", &todo(), "list"]).answer();
-    let status = machine.run(["state", "status", "--instance", "taken", "todo"]).result("state status");
+    let status = machine.run(["state", "diff", "--instance", "taken", "todo"]).result("state diff");
     assert_eq!(status["unsettled"], Value::Null, "{status}");
     machine.run(["instance", "purge", "--yes", "--instance", "taken", "todo"]).result("instance purge");
     let left: Vec<Value> =

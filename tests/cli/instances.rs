@@ -116,7 +116,7 @@ fn what_a_killed_run_left_is_named_until_somebody_lets_go_of_it() {
         json!(machine.path("gone").join(staging))
     };
     let left = killed(".hutch-0123456789abcdef0123456789abcdef");
-    let unsettled = || machine.run(["state", "status", "todo"]).result("state status")["unsettled"].clone();
+    let unsettled = || machine.run(["state", "diff", "todo"]).result("state diff")["unsettled"].clone();
     let entries = || machine.run(["ledger", "show", "todo"]).result("ledger show")["sequence"].clone();
     assert_eq!(unsettled(), json!([left]));
     for refused in [&["instance", "copy", "todo", "tried"][..], &["backup", "b.backup"]] {

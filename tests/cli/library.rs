@@ -128,7 +128,7 @@ fn what_is_there_is_told_as_the_program_tells_it() {
         &["state", "ls", "--limit", "1", &probe, "state"],
     );
     same(&probe, json!({"command": "state cat", "path": "state/bytes"}), &["state", "cat", &probe, "state/bytes"]);
-    same(&todo, json!({"command": "state status"}), &["state", "status", &todo]);
+    same(&todo, json!({"command": "state diff"}), &["state", "diff", &todo]);
     same(&todo, json!({"command": "verify", "all": true}), &["verify", "--all", &todo]);
     same(&todo, json!({"command": "verify", "entry": "@2"}), &["verify", &todo, "@2"]);
     let (_, tools) = ask(&library, &todo, json!({"command": "meta"}));

@@ -176,7 +176,7 @@ fn what_a_call_writes_is_there_after_its_outcome_was_used_again() {
     assert_eq!(machine.todo(&["list"]).answer(), listed);
     machine.run(["verify", "--all", &todo()]).result("verify");
     // It is the plain directory's too.
-    assert_eq!(machine.run(["state", "status", &todo()]).status, 0);
+    assert_eq!(machine.run(["state", "diff", &todo()]).status, 0);
     // Where what it left is not kept any more, the guest runs.
     machine.run(["undo", "--yes", &todo()]).result("undo");
     machine.todo(&["list"]).answer();

@@ -51,7 +51,7 @@ fn a_file_becomes_a_table_that_is_asked_in_sql() {
 #[test]
 fn a_query_that_writes_or_never_ends_changes_nothing() {
     let machine = towns();
-    let state = || machine.run(["state", "status", &package("tables")]).result("state status")["volumes"].clone();
+    let state = || machine.run(["state", "diff", &package("tables")]).result("state diff")["volumes"].clone();
     let before = state();
     assert!(before.to_string().contains("tables.sqlite") || before.to_string().len() > 64, "{before}");
     for sql in ["DELETE FROM towns", "DROP TABLE towns", "ATTACH 'data/other' AS other", "PRAGMA user_version = 1"] {

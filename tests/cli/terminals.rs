@@ -73,7 +73,7 @@ fn calls(machine: &Machine) -> Vec<Vec<String>> {
         words(&["state", "ls", "--human", &probe, "state"]),
         words(&["ledger", "list", "--changes", "--human", &probe]),
         words(&["state", "diff", "--human", &probe, "@1", "@3"]),
-        words(&["state", "status", "--human", &probe]),
+        words(&["state", "diff", "--human", &probe]),
         words(&["state", "cat", "--human", &probe, "state/plain"]),
         words(&["undo", "--dry-run", "--human", &probe]),
         words(&["replay", "--human", &probe, "@3"]),

@@ -224,7 +224,7 @@ fn a_lock_that_another_process_holds_is_waited_for_as_long_as_was_said() {
     let fault = ended(&mut machine.hutch(["--wait", "20ms", "undo", "todo"])).fault("INSTANCE_BUSY", 30);
     assert!(fault.suggestion.contains("--wait"), "{fault:?}");
     // A reader waits for nobody.
-    for looks in [["ledger", "list"], ["state", "status"]] {
+    for looks in [["ledger", "list"], ["state", "diff"]] {
         let line = [&["--wait", "20ms"][..], &looks, &["todo"]].concat();
         assert_eq!(ended(&mut machine.hutch(line)).status, 0);
     }

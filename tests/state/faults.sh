@@ -63,7 +63,7 @@ whole() {
     hutch verify --all "$probe" >/dev/null 2>"$scratch/err" || grep -q ' 0 differ' "$scratch/err" || fail "$1: $(cat "$scratch/err")"
     [ "$(state)" = "$(cat "$home/.local/share/hutch/instances/probe/default/state/a")" ] || fail "$1: the plain folder differs"
     ! find "$home/granted" -name '.hutch-*' | grep -q . || fail "$1: something is left in the granted folder"
-    [ "$(hutch state status --query volumes.state.edited_outside probe)" = "[]" ] || fail "$1: an edit that nobody made"
+    [ "$(hutch state diff --query changes.state probe)" = "[]" ] || fail "$1: an edit that nobody made"
 }
 
 case_of() {
@@ -227,7 +227,7 @@ half_done() {
     done
     fail "no kill leaves a granted folder half done"
 }
-unsettled() { hutch state status probe | grep -q '"unsettled":\["'; }
+unsettled() { hutch state diff probe | grep -q '"unsettled":\["'; }
 
 half_done
 mv "$home/granted" "$home/away"

@@ -17,7 +17,7 @@ fn home_with(titles: &[&str]) -> Home {
 
 /// The digest of the volume as it is now.
 fn digest(home: &Home) -> Value {
-    home.json(&["state", "status", "todo"])["volumes"]["state"]["digest"].clone()
+    home.json(&["state", "diff", "todo"])["volumes"]["state"]["digest"].clone()
 }
 
 #[test]
@@ -280,8 +280,9 @@ fn an_edit_outside_is_noticed_recorded_and_can_be_undone() {
     let file = home.plain().join("todos.json");
     let text = std::fs::read_to_string(&file).expect("the plain directory does not show the state");
     std::fs::write(&file, text.replace("\"one\"", "\"edited\"")).expect("not written");
-    let status = home.json(&["state", "status", "todo"]);
-    assert_eq!(status["volumes"]["state"]["edited_outside"][0]["path"], "todos.json");
+    let status = home.json(&["state", "diff", "todo"]);
+    assert_eq!(status["changes"]["state"][0]["path"], "todos.json");
+    assert_eq!(home.error(&["state", "diff", "todo", "@1"]).1["code"], "USAGE", "one entry has nothing to differ from");
     assert_eq!(home.titles(), ["edited", "two"], "the run did not see what was edited");
     assert_eq!(home.json(&["ledger", "list", "todo"])["items"][1]["kind"], "edit");
     home.json(&["undo", "todo"]);
@@ -334,7 +335,7 @@ fn undo_and_restore_move_the_whole_state() {
     let package = two_volumes(&home);
     let state = home.path().join(".local/share/hutch/instances/probe/default/state");
     let now = |home: &Home| {
-        let volumes = home.json(&["state", "status", "probe"])["volumes"].clone();
+        let volumes = home.json(&["state", "diff", "probe"])["volumes"].clone();
         (volumes["state"]["digest"].clone(), volumes["other"]["digest"].clone())
     };
     let mut states = vec![None];
@@ -433,7 +434,7 @@ fn what_no_state_can_hold_blocks_nothing_and_is_named() {
     home.json(&["apply", "packages/todo", plan["plan_id"].as_str().unwrap()]);
     home.json(&["undo", "todo"]);
     home.json(&["run", "--dry-run", "packages/todo", "list"]);
-    let status = home.json(&["state", "status", "todo"]);
+    let status = home.json(&["state", "diff", "todo"]);
     assert_eq!(status["volumes"]["state"]["skipped"]["paths"].as_array().unwrap().len(), 3, "{status}");
     assert!(folder.join("pipe").exists() && folder.join(".#todos.json").is_symlink());
     assert_eq!(home.titles(), ["one", "two", "three"]);
@@ -467,10 +468,10 @@ fn what_the_user_may_not_read_stays_as_it_is_and_is_named() {
     // A person's edit is seen whatever lies beside it.
     std::fs::write(folder.join("b"), "edited").unwrap();
     assert!(good(&["read-file", "state/b"]).contains("edited"));
-    let (status, said) = hutch(&["state", "status", "--query", "volumes.state", "probe"]);
+    let (status, said) = hutch(&["state", "diff", "--query", ".", "probe"]);
     let told: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!((status, &told["edited_outside"]), (Some(0), &json!([])), "{said}");
-    let skipped = told["skipped"]["paths"].as_array().unwrap();
+    assert_eq!((status, &told["changes"]["state"]), (Some(0), &json!([])), "{said}");
+    let skipped = told["volumes"]["state"]["skipped"]["paths"].as_array().unwrap();
     let named: Vec<&str> = skipped.iter().map(|skipped| skipped["path"].as_str().unwrap()).collect();
     assert_eq!(named, ["a", "d", "mine", "own"], "{said}");
     // Who wants what can't be told is refused, and told which file it is.
@@ -505,8 +506,9 @@ fn what_tools_act_on_is_in_no_plain_folder() {
     };
     assert!(names().contains(&"plain".to_owned()));
     assert!(names().iter().all(|name| !name.starts_with('.')), "{:?}", names());
-    let status = home.json(&["state", "status", "probe"])["volumes"]["state"].clone();
-    assert_eq!((&status["withheld"], &status["edited_outside"]), (&json!([".envrc", ".git"]), &json!([])));
+    let status = home.json(&["state", "diff", "probe"]);
+    let withheld = &status["volumes"]["state"]["withheld"];
+    assert_eq!((withheld, &status["changes"]["state"]), (&json!([".envrc", ".git"]), &json!([])));
     assert_eq!(home.json(&["state", "cat", "probe", "state/.envrc"])["content"], "evil");
     assert_eq!(home.json(&["run", "tests/packages/probe", "read-file", "state/.git/config"])["content"], "evil");
     home.json(&["verify", "--all", "tests/packages/probe"]);

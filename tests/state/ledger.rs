@@ -153,7 +153,7 @@ fn a_lost_database_is_noticed_and_the_folders_stay() {
     }
     for line in [
         &["run", "packages/todo", "list"][..],
-        &["state", "status", "todo"],
+        &["state", "diff", "todo"],
         &["run", "--dry-run", "packages/todo", "list"],
     ] {
         let (status, error) = home.error(line);

@@ -64,7 +64,7 @@ hutch_host hutch_open(const char *options, size_t options_length, hutch_answer *
  *
  *   "command"      run | plan | apply | undo | verify | prove | meta
  *                  ledger list | ledger show
- *                  state ls | state cat | state status
+ *                  state ls | state cat | state diff (what was changed outside)
  *   "package"      a folder, a packed file, or the slug of an installed package; "" to check a proof by the one in it
  *
  * and may say

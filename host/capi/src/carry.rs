@@ -87,7 +87,7 @@ impl Library {
                 let value = state::file_value(&work.session()?, at.as_ref(), &file.path).map_err(report)?;
                 Ok(done("state cat", value.map_err(|report| *report)?))
             }
-            Command::StateStatus(_) => Ok(done("state status", state::status_value(&work.session()?).map_err(report)?)),
+            Command::StateDiff(_) => Ok(done("state diff", state::outside_value(&work.session()?).map_err(report)?)),
             Command::Meta(_) => {
                 let package = work.package(None)?;
                 let contract = package.contract().map_err(report)?;

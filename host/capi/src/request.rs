@@ -80,9 +80,9 @@ pub(crate) enum Command {
     /// A file of a volume.
     #[serde(rename = "state cat")]
     StateFile(File),
-    /// The digests of all volumes, and what was changed outside.
-    #[serde(rename = "state status")]
-    StateStatus(Nothing),
+    /// What was changed outside, and the digests of all volumes.
+    #[serde(rename = "state diff")]
+    StateDiff(Nothing),
     /// The package's commands with their schemas, as tools of an agent.
     #[serde(rename = "meta")]
     Meta(Nothing),

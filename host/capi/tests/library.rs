@@ -99,7 +99,7 @@ fn what_is_asked_for_in_no_known_form_is_refused_and_nothing_is_made() {
     refused(&library, &about("undo", json!({"count": 0})), "USAGE");
     refused(&library, &with(run(&todo(), &["list"]), json!({"command": "plan", "retry": 1})), "USAGE");
     // None of that made an instance.
-    for command in ["ledger list", "ledger show", "state ls", "state status", "undo", "verify"] {
+    for command in ["ledger list", "ledger show", "state ls", "state diff", "undo", "verify"] {
         refused(&library, &about(command, json!({})), "NOT_FOUND");
     }
     for options in [
@@ -149,7 +149,7 @@ fn a_guest_that_fails_is_told_of_and_keeps_nothing() {
     let library = in_memory();
     result(&library, &run(&probe(), &["write-text", "state/keep", "x"]));
     let state =
-        |library: &Library| result(library, &json!({"command": "state status", "package": probe()}))["volumes"].clone();
+        |library: &Library| result(library, &json!({"command": "state diff", "package": probe()}))["volumes"].clone();
     let before = state(&library);
     for (arguments, status, error) in [
         (&["write-then-exit", "state/a", "9"][..], 9, Value::Null),
@@ -209,7 +209,7 @@ fn a_deadline_that_has_passed_stops_every_command_before_it_begins() {
         ("ledger show", json!({"entry": "@1"})),
         ("state ls", json!({})),
         ("state cat", json!({"path": "state/todos.json"})),
-        ("state status", json!({})),
+        ("state diff", json!({})),
         ("meta", json!({})),
         ("undo", json!({})),
     ];

@@ -1,7 +1,7 @@
 //! The state: its volumes, folders and files.
 
 use crate::bounds::FILE_BYTES;
-use crate::moved::SkippedPaths;
+use crate::moved::{Changed, SkippedPaths};
 use crate::page::Page;
 use crate::{Open, is_zero};
 use hutch::{EntryName, Failure, Item, Session};
@@ -9,16 +9,19 @@ use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
-use hutch_model::snapshot::{Node, PathChange};
+use hutch_model::snapshot::Node;
 use hutch_store::Skipped;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// What the state is, and what was changed outside of any run.
+/// What differs; where it was changed outside of any run, what the state is too.
 #[derive(Debug, Serialize, JsonSchema)]
-pub struct StatusAnswer {
+pub struct DiffAnswer {
+    #[serde(flatten)]
+    changed: Changed,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "Open")]
     volumes: BTreeMap<String, VolumeStatus>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -28,7 +31,6 @@ pub struct StatusAnswer {
 #[derive(Debug, Serialize)]
 struct VolumeStatus {
     digest: Digest,
-    edited_outside: Vec<PathChange>,
     #[serde(skip_serializing_if = "is_zero")]
     changes_omitted: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -78,24 +80,24 @@ pub struct FileAnswer {
     content: String,
 }
 
-/// A [`StatusAnswer`].
-pub fn status_value(session: &Session) -> Result<Value, Failure> {
-    let (edits, withheld) = (session.edits()?, session.withheld()?);
-    let volume = |(name, digest): (String, Digest)| {
-        let (changes, skipped) = edits.get(&name).cloned().unwrap_or_default();
+/// What was changed outside since the last entry: a [`DiffAnswer`].
+pub fn outside_value(session: &Session) -> Result<Value, Failure> {
+    let (mut edits, withheld) = (session.edits()?, session.withheld()?);
+    let (mut changes, mut volumes) = (BTreeMap::new(), BTreeMap::new());
+    for (name, digest) in session.state_at(None)? {
+        let (changed, skipped) = edits.remove(&name).unwrap_or_default();
         let withheld = withheld.get(&name);
         let status = VolumeStatus {
             digest,
-            edited_outside: changes.listed,
-            changes_omitted: changes.omitted,
+            changes_omitted: changed.omitted,
             skipped: (skipped != Skipped::default()).then(|| SkippedPaths::from(&skipped)),
             withheld: withheld.map(|withheld| withheld.listed.clone()),
             withheld_omitted: withheld.map(|withheld| withheld.omitted),
         };
-        (name, status)
-    };
-    let volumes = session.state_at(None)?.into_iter().map(volume).collect();
-    Ok(json!(StatusAnswer { volumes, unsettled: session.unsettled()? }))
+        changes.insert(name.clone(), changed);
+        volumes.insert(name, status);
+    }
+    Ok(json!(DiffAnswer { changed: Changed::from(&changes), volumes, unsettled: session.unsettled()? }))
 }
 
 /// What a folder held when an entry had left it, or holds now, an [`ItemAnswer`] each; all volumes if no path is named.

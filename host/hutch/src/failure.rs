@@ -459,7 +459,7 @@ impl Failure {
                 let report = report.detail("folder", path.as_str()).detail("kept", false);
                 match left {
                     true => report.suggest(
-                        "see unsettled in hutch state status; who needs none of that folder lets go of it with hutch gc --unsettled FOLDER",
+                        "see unsettled in hutch state diff; who needs none of that folder lets go of it with hutch gc --unsettled FOLDER",
                     ),
                     false => report,
                 }

@@ -168,7 +168,7 @@ impl Session {
             gone.push(left);
         }
         if let Some(unknown) = unknown.first() {
-            return Err(refused(unknown, "no run has left that; hutch state status names what there is"));
+            return Err(refused(unknown, "no run has left that; hutch state diff names what there is"));
         }
         // First: what is noted and not open is taken for what a run needs no more.
         if let Some(lock) = lock.as_ref().filter(|_| self.keeps()) {

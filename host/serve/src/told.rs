@@ -278,8 +278,8 @@ impl Work<'_, '_> {
         let session = self.instance.session(self.at)?;
         let head = session.head()?.last.sequence;
         let state = session.entry(&EntryName::Sequence(head))?.open().map_err(Failure::Entry)?.state;
-        let value = state::status_value(&session)?;
+        let value = state::outside_value(&session)?;
         let facts = Facts::from_iter([(STATE.to_owned(), state.to_string().into())]);
-        Ok(self.done("state status", value, facts))
+        Ok(self.done("state diff", value, facts))
     }
 }

@@ -108,7 +108,7 @@ pub enum StoreError {
         reason: String,
     },
     /// A run that did not live has left something in folders that were granted to it, and this instance alone knows of it.
-    #[error("{at}: a killed run is not settled, of entry {}; hutch state status names the folder", listed(.open))]
+    #[error("{at}: a killed run is not settled, of entry {}; hutch state diff names the folder", listed(.open))]
     Unsettled {
         /// The instance.
         at: String,

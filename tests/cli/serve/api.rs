@@ -49,8 +49,7 @@ fn a_call_comes_to_what_the_command_line_comes_to() {
     let fields = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let undone = server.post("/api/packages/todo/undo", &json!({"count": 2}));
     assert_eq!(fields(&undone), fields(&here.run(["undo", &package, "2"]).result("undo")));
-    let states =
-        [server.get("/api/packages/todo/state"), here.run(["state", "status", &package]).result("state status")];
+    let states = [server.get("/api/packages/todo/state"), here.run(["state", "diff", &package]).result("state diff")];
     assert_eq!(states[0], states[1]);
     assert_eq!(server.get("/api/packages/todo/entries/2")["record"]["caller"]["name"], "operator");
     assert_eq!(server.get("/api/packages/todo"), here.run(["meta", &package]).result("meta"));

@@ -146,7 +146,7 @@ pub(super) fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<Str
         ("issue", &["issue", "list"]),
         ("man", &["completions", "man"]),
         ("completions", &["completions", "bash"]),
-        ("state_status", &["state", "status", p]),
+        ("state_diff", &["state", "diff", p]),
         ("skills", &["skills"]),
         ("gc", &["gc", p]),
         ("pack", &["pack", "--dry-run", "--output", "x.hutch", p]),

@@ -11,7 +11,7 @@ use crate::screen::human;
 use clap::{Args, Subcommand};
 use hutch::{EntryName, Session, StatePath};
 use hutch_documents::moved::Changed;
-use hutch_documents::state::{file_value, files_value, status_value};
+use hutch_documents::state::{file_value, files_value, outside_value};
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::Changes;
 use std::collections::BTreeMap;
@@ -30,10 +30,10 @@ enum StateCommand {
     Ls(LsArguments),
     /// Show a volume's file
     Cat(CatArguments),
-    /// Compare two entries' states
+    /// Compare states
+    ///
+    /// Those that two entries left. Without them: what was changed outside since the last entry, and what is not settled.
     Diff(DiffArguments),
-    /// Show outside changes
-    Status(InstanceArguments),
 }
 
 #[derive(Debug, Args)]
@@ -73,11 +73,11 @@ struct DiffArguments {
     #[command(flatten)]
     instance: InstanceArguments,
     /// The entry whose state is the older
-    #[arg(value_name = "A")]
-    before: EntryName,
+    #[arg(value_name = "A", requires = "after")]
+    before: Option<EntryName>,
     /// The entry whose state is the newer
     #[arg(value_name = "B")]
-    after: EntryName,
+    after: Option<EntryName>,
 }
 
 pub(crate) fn state(global: &Global, own: &StateArguments, output: &Output) -> Result<ExitCode, Fault> {
@@ -86,11 +86,12 @@ pub(crate) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
         StateCommand::Cat(own) => cat(global, own, output)?,
         StateCommand::Diff(own) => {
             let session = own.instance.open(global)?;
-            let (before, after) = (session.state_at(Some(&own.before))?, session.state_at(Some(&own.after))?);
-            say_changes("state diff", &session.changes(&before, &after)?, output)?;
-        }
-        StateCommand::Status(own) => {
-            output.answer_value(true, "state status", status_value(&own.open(global)?)?, human::fields)?;
+            let (Some(before), Some(after)) = (&own.before, &own.after) else {
+                output.answer_value(true, "state diff", outside_value(&session)?, human::fields)?;
+                return Ok(ExitCode::SUCCESS);
+            };
+            let (before, after) = (session.state_at(Some(before))?, session.state_at(Some(after))?);
+            say_changes(&session.changes(&before, &after)?, output)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -156,8 +157,8 @@ fn raw(session: &Session, state: &BTreeMap<String, Digest>, path: &StatePath, ou
     }
 }
 
-fn say_changes(command: &str, changes: &BTreeMap<String, Changes>, output: &Output) -> Result<ExitCode, Fault> {
-    output.answer(command, Changed::from(changes), |_| {
+fn say_changes(changes: &BTreeMap<String, Changes>, output: &Output) -> Result<ExitCode, Fault> {
+    output.answer("state diff", Changed::from(changes), |_| {
         let lines = changes
             .iter()
             .flat_map(|(volume, changes)| changes.listed.iter().map(move |change| changed(volume, change)));

@@ -8,9 +8,9 @@ use ErrorCode::*;
 use hutch_certify::report::Report;
 use hutch_documents::Listed;
 use hutch_documents::ledger::{Entries, EntryAnswer};
-use hutch_documents::moved::{Changed, MovedAnswer};
+use hutch_documents::moved::MovedAnswer;
 use hutch_documents::run::{PlanAnswer, RunAnswer};
-use hutch_documents::state::{FileAnswer, ItemAnswer, StatusAnswer};
+use hutch_documents::state::{DiffAnswer, FileAnswer, ItemAnswer};
 use hutch_model::contract::Effect;
 use hutch_model::error_code::ErrorCode;
 use schemars::JsonSchema;
@@ -174,8 +174,7 @@ const TABLE: &[(&str, Facts)] = &[
     ("ledger show", reads::<EntryAnswer>(&[INSTANCE])),
     ("state ls", reads::<Listed<ItemAnswer>>(&[INSTANCE])),
     ("state cat", reads::<FileAnswer>(&[INSTANCE])),
-    ("state diff", reads::<Changed>(&[INSTANCE])),
-    ("state status", reads::<StatusAnswer>(&[INSTANCE])),
+    ("state diff", reads::<DiffAnswer>(&[INSTANCE])),
     ("schedule", reads::<ScheduleAnswer>(&[PACKAGE, JUDGED, COMPONENT, ARGUMENTS, &[ComponentLimit, ConfirmationRequired]])),
     ("gc", deletes::<GcAnswer>(&[INSTANCE, &[CommitUncertain, ConfirmationRequired]]).idempotent()),
     ("backup", writes::<BackupAnswer>(&[COMMIT, FILES, &[InstanceBusy, PackageChanged, PackageInvalid, StoreDamaged,
