@@ -1,5 +1,5 @@
-//! What comes under a name that is taken: whatever is other than in the installed version is asked for by name, by `install` and
-//! `sync` alike, and a refusal leaves the application, its state and its launcher to whom they belong.
+//! What comes under a name that is taken: whatever is other than in the installed version is asked for by name, of what is named and of
+//! what a lock names alike, and a refusal leaves the application, its state and its launcher to whom they belong.
 
 use crate::support::{Machine, package, todo};
 use hutch::package::{Package, PackageBounds, Source};
@@ -20,9 +20,9 @@ struct Coming {
     place: &'static str,
     signed: bool,
     code: &'static str,
-    /// What lets `install` take it, and what lets `sync`, where that has to be said.
+    /// What lets `install` take it, and what lets it by a lock, where that has to be said.
     update: &'static [&'static str],
-    sync: &'static [&'static str],
+    by_lock: &'static [&'static str],
 }
 
 /// Signed by the same key, from the same place, later, and asking for nothing new.
@@ -34,7 +34,7 @@ const SAME: Coming = Coming {
     signed: true,
     code: "",
     update: &[],
-    sync: &[],
+    by_lock: &[],
 };
 
 const COMING: [Coming; 12] = [
@@ -44,7 +44,7 @@ const COMING: [Coming; 12] = [
         place: "other.tar",
         code: "SOURCE_CHANGED",
         update: &["--allow-source-change"],
-        sync: &["--allow-source-change"],
+        by_lock: &["--allow-source-change"],
         ..SAME
     },
     // A lock says which version is meant: that is its word, and no more is.
@@ -55,7 +55,7 @@ const COMING: [Coming; 12] = [
         version: "0.2.0",
         code: "VERSION_REPLACED",
         update: &["--allow-replaced-version"],
-        sync: &["--allow-replaced-version"],
+        by_lock: &["--allow-replaced-version"],
         ..SAME
     },
     Coming {
@@ -63,7 +63,7 @@ const COMING: [Coming; 12] = [
         signed: false,
         code: "SIGNER_CHANGED",
         update: &["--allow-signer-change"],
-        sync: &["--allow-signer-change"],
+        by_lock: &["--allow-signer-change"],
         ..SAME
     },
     Coming {
@@ -74,7 +74,7 @@ const COMING: [Coming; 12] = [
         },
         code: "CONFIRMATION_REQUIRED",
         update: &["--grant", "unconfirmed:remove"],
-        sync: &["--grant", "probe unconfirmed:remove"],
+        by_lock: &["--grant", "probe unconfirmed:remove"],
         ..SAME
     },
     Coming {
@@ -87,7 +87,7 @@ const COMING: [Coming; 12] = [
         },
         code: "CONFIRMATION_REQUIRED",
         update: &["--grant", "unconfirmed:remove"],
-        sync: &["--grant", "probe unconfirmed:remove"],
+        by_lock: &["--grant", "probe unconfirmed:remove"],
         ..SAME
     },
     Coming {
@@ -98,7 +98,7 @@ const COMING: [Coming; 12] = [
         },
         code: "CONFIRMATION_REQUIRED",
         update: &["--grant", "unconfirmed:wipe"],
-        sync: &["--grant", "probe unconfirmed:wipe"],
+        by_lock: &["--grant", "probe unconfirmed:wipe"],
         ..SAME
     },
     Coming {
@@ -106,7 +106,7 @@ const COMING: [Coming; 12] = [
         change: |folder| fs::remove_file(folder.join("schemas/commands.json")).unwrap(),
         code: "CONFIRMATION_REQUIRED",
         update: &["--grant", "unconfirmed:*"],
-        sync: &["--grant", "probe unconfirmed:*"],
+        by_lock: &["--grant", "probe unconfirmed:*"],
         ..SAME
     },
     Coming {
@@ -114,7 +114,7 @@ const COMING: [Coming; 12] = [
         change: |folder| edit(folder, "  hutch:\n", "  hutch:\n    guard: text\n"),
         code: "CONFIRMATION_REQUIRED",
         update: &["--grant", "guard:text"],
-        sync: &["--grant", "probe guard:text"],
+        by_lock: &["--grant", "probe guard:text"],
         ..SAME
     },
     Coming {
@@ -122,7 +122,7 @@ const COMING: [Coming; 12] = [
         change: |folder| edit(folder, "  hutch:\n", "  hutch:\n    env: [TOKEN]\n"),
         code: "CONFIRMATION_REQUIRED",
         update: &["--grant", "env:TOKEN"],
-        sync: &["--grant", "probe env:TOKEN"],
+        by_lock: &["--grant", "probe env:TOKEN"],
         ..SAME
     },
     Coming {
@@ -130,7 +130,7 @@ const COMING: [Coming; 12] = [
         change: |folder| edit(folder, "  hutch:\n", "  hutch:\n    limits:\n      fuel: 20000000000\n"),
         code: "CONFIRMATION_REQUIRED",
         update: &["--grant", "limit:fuel=20000000000"],
-        sync: &["--grant", "probe limit:fuel=20000000000"],
+        by_lock: &["--grant", "probe limit:fuel=20000000000"],
         ..SAME
     },
 ];
@@ -216,7 +216,7 @@ fn locked(machine: &Machine, coming: &Coming) {
     }
     let key: &[&str] = if coming.signed { &["--key", "mine.pub"] } else { &[] };
     other.run([&["--yes", "install", coming.place][..], key].concat()).result("install");
-    other.run(["sync", "--write"]).result("sync");
+    other.run(["install", "--lock"]).result("install");
     fs::copy(other.path("hutch.lock"), machine.path("hutch.lock")).unwrap();
 }
 
@@ -261,7 +261,7 @@ fn asked_for(machine: &Machine, coming: &Coming, command: &[&str], word: &[&str]
         "a command more that writes" => (json!({"added": ["wipe"], "removed": []}), none),
         _ => (none.clone(), none),
     };
-    let changes = if command[0] == "sync" { &done["packages"][0]["changes"] } else { &done["changes"] };
+    let changes = if command == ["install"] { &done["packages"][0]["changes"] } else { &done["changes"] };
     assert_eq!(*changes, json!({"commands": commands, "confirmations": confirmations}), "{what}");
     let asked = if word.first() == Some(&"--grant") { json!([word[1]]) } else { json!([]) };
     assert_eq!(done["needs_grant"], asked, "{what}");
@@ -326,8 +326,8 @@ fn a_lock_is_no_word_but_for_the_version() {
     for coming in &COMING {
         let machine = machine(coming);
         locked(&machine, coming);
-        asked_for(&machine, coming, &["sync"], coming.sync);
-        assert_eq!(machine.run(["sync", "--check"]).result("sync")["changed"], false, "{}", coming.what);
+        asked_for(&machine, coming, &["install"], coming.by_lock);
+        assert_eq!(machine.run(["install", "--check"]).result("install")["changed"], false, "{}", coming.what);
     }
 }
 
@@ -339,8 +339,8 @@ fn a_grant_of_what_nothing_asks_for_is_refused() {
     locked(&machine, coming);
     let before = home(&machine);
     let update = ["unconfirmed:nosuch", "unconfirmed:", "unconfirmed:*", "not unconfirmed:wipe", "env:NOSUCH"];
-    let sync = ["probe unconfirmed:nosuch", "nosuch unconfirmed:wipe", "unconfirmed:wipe", "probe env:NOSUCH"];
-    for (command, grants) in [(&["install", coming.place][..], &update[..]), (&["sync"], &sync)] {
+    let by_lock = ["probe unconfirmed:nosuch", "nosuch unconfirmed:wipe", "unconfirmed:wipe", "probe env:NOSUCH"];
+    for (command, grants) in [(&["install", coming.place][..], &update[..]), (&["install"], &by_lock)] {
         for grant in grants {
             machine.run([command, &["--grant", grant]].concat()).fault("USAGE", 2);
             machine.run([&["--yes"], command, &["--grant", grant]].concat()).fault("USAGE", 2);
@@ -366,7 +366,7 @@ fn a_first_install_shows_a_looser_guard_and_asks_for_what_leaves_the_sandbox() {
     let installed = machine.run(["install", &todo()]).result("install");
     assert_eq!((&installed["asks"], &installed["needs_grant"]), (&json!(["guard:text", "state:state"]), &json!([])));
     assert_eq!(installed["changes"], Value::Null);
-    assert_eq!(machine.run(["sync", "--write"]).result("sync")["packages"][0]["asks"], installed["asks"]);
+    assert_eq!(machine.run(["install", "--lock"]).result("install")["packages"][0]["asks"], installed["asks"]);
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"][0]["asks"], installed["asks"]);
     let folder = package::with_manifest(&machine, "made", "  hutch:\n", "  hutch:\n    env: [TOKEN]\n");
     machine.run(["install", folder.to_str().unwrap()]).fault("CONFIRMATION_REQUIRED", 30);
@@ -455,36 +455,36 @@ fn a_cloned_repository_takes_nobodys_data() {
     let folder = package::copy_todo(&stranger, "todo");
     set_version(&folder, "0.2.0", "0.0.1");
     stranger.run(["install", "todo"]).result("install");
-    stranger.run(["sync", "--write"]).result("sync");
+    stranger.run(["install", "--lock"]).result("install");
     fs::create_dir(machine.path("clone")).unwrap();
     package::copy_folder(&folder, &machine.path("clone/todo"));
     fs::copy(stranger.path("hutch.lock"), machine.path("clone/hutch.lock")).unwrap();
     let pin = || fs::read(machine.home().join("packages/todo/pin.json")).unwrap();
     let before = pin();
     machine.run(["install", "clone/todo"]).fault("SOURCE_CHANGED", 30);
-    let sync = ["sync", "--file", "clone/hutch.lock"];
+    let by_lock = ["install", "--file", "clone/hutch.lock"];
     for more in
         [&[][..], &["--yes"], &["--yes", "--allow-signer-change", "--allow-replaced-version"], &["--prune", "--yes"]]
     {
-        machine.run([&sync[..], more].concat()).fault("SOURCE_CHANGED", 30);
+        machine.run([&by_lock[..], more].concat()).fault("SOURCE_CHANGED", 30);
         assert_eq!(pin(), before, "{more:?}");
     }
     // Nor where nobody can tell whose it is.
     let path = machine.home().join("packages/todo/pin.json");
     fs::write(&path, "{").unwrap();
-    machine.run([&["--yes"][..], &sync].concat()).fault("STORE_DAMAGED", 50);
+    machine.run([&["--yes"][..], &by_lock].concat()).fault("STORE_DAMAGED", 50);
     machine.run(["--yes", "install", "clone/todo"]).fault("STORE_DAMAGED", 50);
     assert_eq!(pin(), b"{");
     fs::write(&path, before).unwrap();
     // Nor once it was removed, as long as there is something that it kept.
     machine.run(["--yes", "remove", "todo"]).result("remove");
     for more in [&[][..], &["--yes"]] {
-        machine.run([more, &sync].concat()).fault("SOURCE_CHANGED", 30);
+        machine.run([more, &by_lock].concat()).fault("SOURCE_CHANGED", 30);
         machine.run([more, &["install", "clone/todo"]].concat()).fault("SOURCE_CHANGED", 30);
     }
     assert_eq!(machine.run(["catalog"]).result("catalog")["items"], json!([]));
     // Whose word it is may say it.
-    machine.run([&sync[..], &["--allow-source-change"][..]].concat()).result("sync");
+    machine.run([&by_lock[..], &["--allow-source-change"][..]].concat()).result("install");
     assert!(machine.guest(&["todo", "list"]).answer().to_string().contains(SECRET));
 }
 
@@ -530,12 +530,12 @@ fn what_is_judged_is_what_is_installed_whatever_a_place_is_by_now() {
     // A pin says where the package is from without links, by whatever way it came.
     let installed = machine.run(["install", "oci-layout:link:0.2.0"]).result("install");
     assert!(installed["source"].as_str().unwrap().starts_with(&real), "{installed}");
-    machine.run(["sync", "--write"]).result("sync");
+    machine.run(["install", "--lock"]).result("install");
     let lock = fs::read_to_string(machine.path("hutch.lock")).unwrap();
     machine.write("hutch.lock", lock.replace("oci-layout:shop", "oci-layout:link"));
-    assert_eq!(machine.run(["sync", "--check"]).result("sync")["changed"], false);
+    assert_eq!(machine.run(["install", "--check"]).result("install")["changed"], false);
     machine.run(["--yes", "remove", "todo"]).result("remove");
-    machine.run(["sync"]).result("sync");
+    machine.run(["install"]).result("install");
     let source = machine.run(["catalog"]).result("catalog")["items"][0]["provenance"].clone();
     assert!(source.as_str().unwrap().starts_with(&real), "{source}");
     // The rule for that place holds for it, whatever leads there or from there later.

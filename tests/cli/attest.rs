@@ -87,7 +87,7 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
     let said: Vec<&Value> = checked["signatures"].as_array().unwrap().iter().map(|one| &one["says"]).collect();
     assert_eq!(said, [&json!(SIGNED), &json!(PROVENANCE)]);
     assert_eq!(machine.run(["install", "todo-0.2.0.tar"]).result("install")["trust"], "attested");
-    let locked = machine.run(["sync", "--write"]).result("sync");
+    let locked = machine.run(["install", "--lock"]).result("install");
     assert_eq!(locked["packages"][0]["attester"], locked["packages"][0]["signer"]);
 
     let kept = std::fs::read(machine.path(BESIDE)).unwrap();
@@ -102,13 +102,13 @@ fn it_comes_along_in_a_file_and_an_update_does_not_lose_it() {
     let mine = machine.run(["catalog"]).result("catalog")["items"][0]["attester"].clone();
     let moved = machine.run(["install", "todo", "--allow-signer-change"]).result("install");
     assert!(moved["attester"].is_string() && moved["attester"] != mine, "{moved}");
-    let fault = machine.run(["sync", "--check"]).fault("LOCK_DIFFERS", 30);
+    let fault = machine.run(["install", "--check"]).fault("LOCK_DIFFERS", 30);
     assert_eq!(fault.details["packages"][0]["difference"], "attester");
-    machine.run(["sync"]).fault("SIGNATURE_REQUIRED", 30);
+    machine.run(["install"]).fault("SIGNATURE_REQUIRED", 30);
     std::fs::write(machine.path(BESIDE), &kept).unwrap();
-    machine.run(["sync"]).fault("SIGNER_CHANGED", 30);
-    machine.run(["sync", "--allow-signer-change"]).result("sync");
-    machine.run(["sync", "--check"]).result("sync");
+    machine.run(["install"]).fault("SIGNER_CHANGED", 30);
+    machine.run(["install", "--allow-signer-change"]).result("install");
+    machine.run(["install", "--check"]).result("install");
 
     // One bit of it, and nothing is updated or installed: neither of that of the signer, nor of that of another one who is trusted.
     for (text, installing) in [(&kept, &["install", "todo-0.2.0.tar"][..]), (&theirs, &INSTALL_BY_KEY)] {

@@ -18,7 +18,7 @@ fn a_file_that_is_longer_than_it_may_be_is_refused_as_a_whole() {
     let todo = todo();
     let machine = Machine::new();
     machine.run(["install", &todo]).result("install");
-    machine.run(["sync", "--write"]).result("sync");
+    machine.run(["install", "--lock"]).result("install");
     let lock = std::fs::read_to_string(machine.path("hutch.lock")).unwrap();
     machine.run(["sign", "--new-key", "mine"]).result("sign");
     let key = std::fs::read_to_string(machine.path("mine")).unwrap();
@@ -34,7 +34,7 @@ fn a_file_that_is_longer_than_it_may_be_is_refused_as_a_whole() {
     };
     let policy = "person/.local/share/hutch/trust.json";
     let cases: [Case<'_>; 6] = [
-        ("hutch.lock", &lock, 1 << 20, "USAGE", &|| line(&["sync", "--dry-run"])),
+        ("hutch.lock", &lock, 1 << 20, "USAGE", &|| line(&["install", "--dry-run"])),
         (policy, "{\"version\":1,\"keys\":{},\"rules\":[]}", 1 << 20, "STORE_DAMAGED", &|| {
             line(&["run", "todo", "list"])
         }),

@@ -196,17 +196,17 @@ fn provoke(machine: &Machine, code: &str) -> Option<Ran> {
         }
         "LOCK_DIFFERS" => {
             machine.run(["install", &todo()]).result("install");
-            machine.run(["sync", "--write"]).result("sync");
+            machine.run(["install", "--lock"]).result("install");
             machine.run(["--yes", "remove", "todo"]).result("remove");
-            machine.run(["sync", "--check"])
+            machine.run(["install", "--check"])
         }
         "LOCK_MISMATCH" => {
             package::copy(machine, "package");
             machine.run(["install", "--yes", "./package"]).result("install");
-            machine.run(["sync", "--write"]).result("sync");
+            machine.run(["install", "--lock"]).result("install");
             machine.run(["--yes", "remove", "probe"]).result("remove");
             machine.write("package/app/more.txt", "more");
-            machine.run(["--yes", "sync"])
+            machine.run(["--yes", "install"])
         }
         #[cfg(target_os = "linux")]
         "RING_REQUIRED" => {

@@ -206,8 +206,8 @@ fn what_was_done_is_said_in_a_sentence() {
     for (words, said) in [
         (&["pack", &todo, "--output", "t.tar", "--dry-run"][..], "would write t.tar, "),
         (&["pack", &todo, "--output", "t.tar"], "wrote t.tar, "),
-        (&["sync", "--write", "todo"], "wrote hutch.lock\nit holds todo"),
-        (&["sync", "--write", "todo"], "nothing changes in hutch.lock\nit holds todo"),
+        (&["install", "--lock", "todo"], "wrote hutch.lock\nit holds todo"),
+        (&["install", "--lock", "todo"], "nothing changes in hutch.lock\nit holds todo"),
         (&["issue", "create", "--type", "bug", "--message", "hello"], "is_0001 is open\nmessage: hello"),
         (&["issue", "close", "is_0001"], "is_0001 is closed\nmessage: hello"),
         (&["sign", "--new-key", "k"], "made the key k, which stays here\nothers trust k.pub"),

@@ -4,7 +4,7 @@
 use crate::answer::output::Output;
 use crate::commands::{
     apply, backup, catalog, certify, check, compile, dev, doctor, explain_error, find, gc, index, init, install,
-    instances, issue, ledger, lock, map, mcp, meta, pack, plan, prove, push, reach, replay, run, schedule, serve,
+    instances, issue, ledger, map, mcp, meta, pack, plan, prove, push, reach, replay, run, schedule, serve,
     shell, show, sign, skills, state, trust, undo, validate, verify,
 };
 use crate::flags::global::Global;
@@ -187,23 +187,17 @@ commands! {
     ExplainError(explain_error::ExplainErrorArguments): "explain-error", args, Needs::NOTHING.asks(), |global, own, output| explain_error::explain_error(global, &own, output);
     /// Install or update a package
     ///
-    /// It is copied, and pinned to its digest. What it asks for beyond its own state must be granted with --grant or --yes. installed:SLUG then names it wherever a
-    /// package is named, and so does SLUG where no file or folder has that name.
+    /// It is copied, and pinned to its digest. What it asks for beyond its own state must be granted with --grant or --yes. SLUG then names it wherever a package
+    /// is named and no file or folder has that name, and installed:SLUG everywhere. In the place of another version it is refused while it asks for more than
+    /// was granted, or changes more without a confirmation. Its state stays.
     ///
-    /// In the place of another version it is refused if it asks for more than was granted, or changes more without a confirmation, until that
-    /// is granted too. Its state stays.
+    /// Without PACKAGE: what hutch.lock names, the same by every digest. A lock grants nothing, and what it does not name is left. --lock writes one for
+    /// version control: the same packages are the same bytes.
     Install(install::InstallArguments): "install", args, Needs::NOTHING.instances().long(), |global, own, output| install::install(global, &own, output);
     /// Remove an installed package
     ///
     /// And its launcher. Its state stays.
     Remove(install::RemoveArguments): "remove", args, Needs::NOTHING, |global, own, output| install::remove(global, &own, output);
-    /// Install by hutch.lock, or write it
-    ///
-    /// What is not installed as locked is had from its source and must be the same by every digest. A lock says which version is meant, and
-    /// grants nothing: all else is asked for as in an update. Installed packages that the file does not name are left, and said.
-    /// --write writes which packages are installed: of each where from, the digest, what it asks for and who signed it. The same packages are
-    /// the same bytes, for version control; paths below the file's folder are written from there.
-    Sync(lock::SyncArguments): "sync", args, Needs::NOTHING.instances().long(), |global, own, output| lock::sync(global, &own, output);
     /// Pack a package
     ///
     /// It can be used wherever the package's folder can. The package must pass its check. The file is a tar archive; its bytes follow from the names and contents of the files

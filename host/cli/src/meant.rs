@@ -3,6 +3,7 @@
 //! can't be read proposes to delete only to one who said so in another word.
 
 use crate::arguments;
+use crate::commands::lock;
 use crate::flags::global::Global;
 use crate::line::call_line::CallLine;
 use crate::line::words::Words;
@@ -47,7 +48,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("ledger head", &["ledger show"]),
     ("lint", &["check"]),
     ("list", &["catalog", "show"]),
-    ("lock", &["sync --write"]),
+    ("lock", &["install --lock"]),
     ("log", &["ledger list", "ledger show"]),
     ("ls", &["catalog", "show"]),
     ("man", &["meta", "completions man"]),
@@ -66,6 +67,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("start", &["run", "meta"]),
     ("state status", &["state diff"]),
     ("status", &["state diff", "ledger show"]),
+    ("sync", &["install", "install --lock"]),
     ("tree", &["state ls"]),
     ("uninstall", &["remove"]),
     ("update", &["install"]),
@@ -274,7 +276,7 @@ pub(crate) fn meant<'k>(
     made.or_else(|| all.first().cloned())
 }
 
-/// Whether a line is read as a call, of a package and of folders that are there.
+/// Whether a line is read as a call, of a package, of folders or by a lock that are there.
 fn is_made(line: &CallLine, global: Option<&Global>) -> bool {
     let mut shape = arguments::command();
     shape.build();
@@ -298,7 +300,10 @@ fn is_made(line: &CallLine, global: Option<&Global>) -> bool {
         "DIR" => packages::is_there(word),
         _ => true,
     };
+    // Without a package it is by the lock.
+    let by_lock = at.get_name() == "install" && !read.contains_id("packages") && !read.get_flag("lock");
     names_one
+        && (!by_lock || packages::is_there(lock::path(read.get_one("file"))))
         && at.get_positionals().all(|one| {
             let kind = one.get_value_names().and_then(<[_]>::first).map_or("", |name| name.as_str());
             read.get_raw(one.get_id().as_str()).into_iter().flatten().all(|word| is_there(kind, Path::new(word)))

@@ -62,8 +62,8 @@ codes! {
     VersionOlder "VERSION_OLDER" 30 "the update is older than the installed version" "take a newer one; --allow-downgrade takes this one all the same";
     VersionReplaced "VERSION_REPLACED" 30 "the package has the installed version's number and other files" "ask who publishes it; --allow-replaced-version takes it all the same";
     SourceChanged "SOURCE_CHANGED" 30 "the package comes from another place than the installed one of that name" "take it from that place; --allow-source-change hands the state over to this one all the same";
-    LockDiffers "LOCK_DIFFERS" 30 "the installed packages are not those that hutch.lock names" "look at what differs; hutch sync installs what is locked, hutch sync --write writes down what is installed";
-    LockMismatch "LOCK_MISMATCH" 30 "where hutch.lock says a package is to be had there is another one" "ask who publishes it; if it is the right one, install it and write the lock again with hutch sync --write";
+    LockDiffers "LOCK_DIFFERS" 30 "the installed packages are not those that hutch.lock names" "look at what differs; hutch install installs what is locked, hutch install --lock writes down what is installed";
+    LockMismatch "LOCK_MISMATCH" 30 "where hutch.lock says a package is to be had there is another one" "ask who publishes it; if it is the right one, install it and write the lock again with hutch install --lock";
     TrustRequired "TRUST_REQUIRED" 30 "less is known of the package's origin than a rule of trust.json asks for" "install it signed, by a key that hutch trust show shows; or ask the user to change the rule with hutch trust add --require";
     RingRequired "RING_REQUIRED" 30 "a call was to run behind rings alone, and this machine has not all that is promised of them" "look at hutch doctor; use Linux 6.12 or later with nothing that keeps seccomp and Landlock from hutch, or ask the user whether --ring auto will do";
     InstanceBusy "INSTANCE_BUSY" 30 "another process kept the state locked for as long as --wait allows" "wait for it to end, then repeat, or raise --wait";

@@ -156,7 +156,7 @@ pub(super) fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<Str
         ("export", &["instance", "export", "--dry-run", "--output", "x", p]),
         ("purge", &["instance", "purge", "--dry-run", p]),
         ("backup", &["backup", "--dry-run", "kept"]),
-        ("sync", &["sync", "--dry-run", "--write"]),
+        ("install", &["install", "--dry-run", "--lock"]),
         ("remove", &["remove", "--dry-run", "probe"]),
     ];
     let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();

@@ -282,6 +282,15 @@ pub(crate) struct MetaFailure {
     pub(crate) description: String,
 }
 
+/// What `install` answers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(crate) enum InstallAnswers {
+    Named(Box<InstallAnswer>),
+    Compared(LockCompared),
+    Written(LockWritten),
+}
+
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InstallAnswer {
     pub(crate) slug: String,
@@ -299,7 +308,7 @@ pub(crate) struct InstallAnswer {
     pub(crate) launcher: Option<LauncherAnswer>,
     pub(crate) signer: Option<String>,
     pub(crate) attester: Option<String>,
-    /// how far it is trusted once it is installed
+    /// how far it is trusted once installed
     #[schemars(schema_with = "levels")]
     pub(crate) trust: &'static str,
     pub(crate) dry_run: bool,
@@ -333,18 +342,8 @@ pub(crate) struct RemoveAnswer {
     pub(crate) dry_run: bool,
 }
 
-/// What `sync` answers.
 #[derive(Debug, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub(crate) enum SyncAnswers {
-    /// With a home beside a lock.
-    Compared(SyncAnswer),
-    /// With `--write`.
-    Written(LockAnswer),
-}
-
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct LockAnswer {
+pub(crate) struct LockWritten {
     pub(crate) path: String,
     pub(crate) packages: Vec<LockedPackage>,
     pub(crate) changed: bool,
@@ -365,7 +364,7 @@ pub(crate) struct LockedPackage {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct SyncAnswer {
+pub(crate) struct LockCompared {
     pub(crate) path: String,
     pub(crate) packages: Vec<ComparedPackage>,
     pub(crate) changed: bool,
@@ -385,7 +384,7 @@ pub(crate) struct ComparedPackage {
     pub(crate) changes: Option<Changes>,
 }
 
-/// How a package in the home is not as a lock says.
+// How a package in the home is not as a lock says.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Difference {

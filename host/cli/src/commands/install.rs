@@ -1,8 +1,9 @@
 //! `hutch install` and `remove`: packages that have a home, for the first time or in place of what is there. What a package asks for is shown before it is granted.
 
+use super::lock::{self, LockArguments};
 use crate::answer::done::Done;
 use crate::answer::output::Output;
-use crate::answers::{InstallAnswer, RemoveAnswer};
+use crate::answers::{InstallAnswer, InstallAnswers, RemoveAnswer};
 use crate::flags::global::Global;
 use crate::package::admission::{self, AllowArguments, Before, Candidate, Said};
 use crate::package::launcher::{self, Planned};
@@ -16,31 +17,33 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
 use semver::Version;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of the database that HUTCH_STORE names;
-    /// of an installed package also the slug, for where it came from
+    /// The folder that holds APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of HUTCH_STORE's database; of an
+    /// installed one also the slug, for where it came from; with --lock the slugs to lock, or all
     #[arg(value_name = "PACKAGE")]
-    package: PathBuf,
+    pub(super) packages: Vec<PathBuf>,
     /// Write a shell script SLUG that runs the package to ~/.local/bin
-    #[arg(long)]
+    #[arg(long, requires = "packages")]
     launcher: bool,
     /// Write it to this folder instead
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", requires = "packages")]
     launcher_dir: Option<PathBuf>,
-    /// A public key or an identity; one of those that are named must have signed the package, and must sign what replaces it
-    #[arg(long = "key", value_name = "KEYFILE")]
+    /// A public key or an identity; one of those named must have signed the package, and must sign what replaces it
+    #[arg(long = "key", value_name = "KEYFILE", requires = "packages")]
     keys: Vec<PathBuf>,
     /// Replace it also by an older version
-    #[arg(long)]
+    #[arg(long, requires = "packages")]
     allow_downgrade: bool,
     #[command(flatten)]
-    allowed: AllowArguments,
+    pub(super) lock: LockArguments,
     #[command(flatten)]
-    network: NetworkArguments,
+    pub(super) allowed: AllowArguments,
+    #[command(flatten)]
+    pub(super) network: NetworkArguments,
 }
 
 #[derive(Debug, Args)]
@@ -51,8 +54,21 @@ pub(crate) struct RemoveArguments {
 }
 
 pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let asked = packages::slug(&own.package);
-    let path = asked.as_ref().map_or_else(|| Ok(own.package.clone()), |slug| source_of(global, slug))?;
+    match (own.packages.as_slice(), &own.lock.file) {
+        _ if own.lock.lock => lock::write(global, own, output),
+        ([], _) => lock::install(global, own, output),
+        ([package], None) => named(global, own, package, output),
+        _ => {
+            let fault = Fault::usage("a call installs one PACKAGE, or without it what --file names");
+            let help = global.line.elsewhere(["install", "--help"]);
+            Err(fault.fixed_by(help, "says what can be written there", "none"))
+        }
+    }
+}
+
+fn named(global: &Global, own: &InstallArguments, package: &Path, output: &Output) -> Result<ExitCode, Fault> {
+    let asked = packages::slug(package);
+    let path = asked.as_ref().map_or_else(|| Ok(package.to_owned()), |slug| source_of(global, slug))?;
     let word = path.display().to_string();
     let candidate = Candidate::take(global, &own.network, &path)?;
     let manifest = candidate.package.manifest();
@@ -108,7 +124,7 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) 
         answer.source = admission.install(global, launcher.as_ref(), output)?.source;
         output.done(Done::changed(global.line.elsewhere(["catalog"])));
     }
-    output.answer("install", answer, human::fields)
+    output.answer("install", InstallAnswers::Named(Box::new(answer)), human::fields)
 }
 
 /// Where the installed package of a slug came from.

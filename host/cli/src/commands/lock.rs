@@ -1,17 +1,15 @@
-//! `hutch sync`: which packages a home has, in a file for version control, and a home that is made to agree with it.
+//! `hutch install` without a package: which packages a home has, in a file for version control, and a home that is made to agree with it.
 //! Comparing asks nobody: only what is missing is fetched.
 
+use super::install::InstallArguments;
 use crate::answer::done::Done;
 use crate::answer::output::Output;
-use crate::answers::{ComparedPackage, Difference, LockAnswer, LockedPackage, SyncAnswer, SyncAnswers};
+use crate::answers::{ComparedPackage, Difference, InstallAnswers, LockCompared, LockWritten, LockedPackage};
 use crate::flags::global::Global;
 use crate::machine::new_file;
-use crate::package::admission::{self, Admission, AllowArguments, Candidate, Said};
-use crate::package::launcher;
-use crate::package::network::{self, NetworkArguments};
-use crate::package::packages;
-use crate::package::signed;
+use crate::package::admission::{self, Admission, Candidate, Said};
 use crate::package::taken::Taken;
+use crate::package::{launcher, network, packages, signed};
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use crate::screen::human;
@@ -29,40 +27,37 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-const DEFAULT_FILE: &str = "hutch.lock";
-
 #[derive(Debug, Args)]
-pub(crate) struct SyncArguments {
-    /// The file that says what is to be installed
-    #[arg(long, value_name = "FILE", default_value = DEFAULT_FILE)]
-    file: PathBuf,
-    /// Write the file instead: which packages are installed
-    #[arg(long, conflicts_with_all = ["check", "prune"])]
-    write: bool,
-    /// Write down these alone; all if none is named
-    #[arg(value_name = "SLUG", requires = "write")]
-    slugs: Vec<String>,
+pub(crate) struct LockArguments {
+    /// The lock; hutch.lock if absent
+    #[arg(long, value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+    /// Write the lock, by what is installed
+    #[arg(long, conflicts_with_all = ["check", "prune", "launcher", "launcher_dir", "keys", "allow_downgrade"])]
+    pub(super) lock: bool,
     /// Compare alone, without a network; fails if anything differs
-    #[arg(long)]
+    #[arg(long, conflicts_with = "packages")]
     check: bool,
-    /// Remove installed packages that the file does not name; their state stays
-    #[arg(long)]
+    /// Remove installed packages that the lock does not name; their state stays
+    #[arg(long, conflicts_with = "packages")]
     prune: bool,
-    #[command(flatten)]
-    allowed: AllowArguments,
-    #[command(flatten)]
-    network: NetworkArguments,
 }
 
-fn lock(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let installed = packages::installed(global)?;
-    let folder = folder_of(&own.file);
-    let mut pins = match own.slugs.is_empty() {
+/// The lock that is meant.
+pub(crate) fn path(file: Option<&PathBuf>) -> &Path {
+    file.map_or(Path::new("hutch.lock"), PathBuf::as_path)
+}
+
+pub(super) fn write(global: &Global, own: &InstallArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let (installed, file) = (packages::installed(global)?, path(own.lock.file.as_ref()));
+    let folder = folder_of(file);
+    let mut pins = match own.packages.is_empty() {
         true => installed.pins()?.into_iter().collect::<Result<Vec<Pin>, _>>()?,
         false => {
-            let named = own.slugs.iter().map(|slug| {
-                let slug = Slug::parse(slug).map_err(|error| Fault::usage(format!("SLUG: {error}")))?;
-                Ok(installed.pin(&slug)?)
+            let named = own.packages.iter().map(|word| {
+                let word = word.to_string_lossy();
+                let slug = Slug::parse(word.strip_prefix(packages::INSTALLED).unwrap_or(&word));
+                Ok(installed.pin(&slug.map_err(|error| Fault::usage(format!("PACKAGE: {error}")))?)?)
             });
             named.collect::<Result<Vec<Pin>, Fault>>()?
         }
@@ -82,18 +77,18 @@ fn lock(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCod
     });
     let lock = Lock::of(locked.collect::<Result<_, Fault>>()?);
     let text = lock.text();
-    let before = text_of(&own.file)?;
+    let before = text_of(file)?;
     // A file of that name which is no lock is somebody's.
     if let Some(Err(_)) = before.as_deref().map(Lock::parse) {
-        return Err(new_file::is_another(&own.file));
+        return Err(new_file::is_another(file).suggest("remove it, or name another with --file"));
     }
     let changed = before.as_deref() != Some(text.as_str());
     if changed && !global.dry_run {
-        new_file::replace(&own.file, text.as_bytes())?;
+        new_file::replace(file, text.as_bytes())?;
         output.done(Done::changed(None));
     }
-    let result = LockAnswer {
-        path: own.file.display().to_string(),
+    let result = LockWritten {
+        path: file.display().to_string(),
         packages: lock.packages.iter().map(told).collect(),
         changed,
         dry_run: global.dry_run,
@@ -104,7 +99,7 @@ fn lock(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCod
         "{path}",
         "\nit holds {packages.*.slug}",
     ]);
-    output.answer("sync", SyncAnswers::Written(result), told)
+    output.answer("install", InstallAnswers::Written(result), told)
 }
 
 fn told(locked: &Locked) -> LockedPackage {
@@ -140,30 +135,34 @@ impl Compared<'_> {
     }
 }
 
-pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Result<ExitCode, Fault> {
-    if own.write {
-        return lock(global, own, output);
-    }
-    let missing = || Fault::file(&own.file, &io::ErrorKind::NotFound.into());
-    let text = text_of(&own.file)?.ok_or_else(missing)?;
-    let lock =
-        Lock::parse(&text).map_err(|reason| Fault::usage(format!("{} is no lock: {reason}", own.file.display())))?;
-    let folder = folder_of(&own.file);
+/// Where there is no lock, nobody has said what is to be installed.
+fn missing(global: &Global, file: Option<&PathBuf>) -> Fault {
+    let named = file.and_then(|file| file.to_str()).into_iter().flat_map(|file| ["--file", file]);
+    let write = global.line.elsewhere(["install", "--lock"].into_iter().chain(named));
+    Fault::new(ErrorCode::NotFound, format!("no package is named, and there is no {}", path(file).display()))
+        .suggest("name what to install, as a folder, a file or oci://HOST/REPOSITORY:TAG; --lock locks what is installed")
+        .fixed_by(write, "writes a lock of what is installed", "low")
+}
+
+pub(super) fn install(global: &Global, own: &InstallArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let LockArguments { check, prune, .. } = own.lock;
+    let file = path(own.lock.file.as_ref());
+    let text = text_of(file)?.ok_or_else(|| missing(global, own.lock.file.as_ref()))?;
+    let lock = Lock::parse(&text).map_err(|reason| Fault::usage(format!("{} is no lock: {reason}", file.display())))?;
+    let folder = folder_of(file);
     let installed = packages::installed(global)?;
     let compared = compare(&installed, &lock, &folder)?;
-    let told = |admissions: &[Admission]| -> Vec<ComparedPackage> {
-        compared.iter().map(|one| one.told(admissions)).collect()
-    };
-    let differs = |one: &&Compared<'_>| one.difference.is_some() && (own.prune || one.locked.is_some());
+    let told = |admissions: &[Admission]| compared.iter().map(|one| one.told(admissions)).collect::<Vec<_>>();
+    let differs = |one: &&Compared<'_>| one.difference.is_some() && (prune || one.locked.is_some());
     let differing: Vec<&str> = compared.iter().filter(differs).map(|one| one.slug.as_str()).collect();
     let changed = !differing.is_empty();
-    if own.check && changed {
-        let message = format!("not as {} says: {}", own.file.display(), differing.join(", "));
+    if check && changed {
+        let message = format!("not as {} says: {}", file.display(), differing.join(", "));
         let report = ErrorReport::new(ErrorCode::LockDiffers, message).detail("packages", told(&[]));
         return Err(report.into());
     }
     let unlocked: Vec<&Compared<'_>> = compared.iter().filter(|one| one.locked.is_none()).collect();
-    if !own.prune {
+    if !prune {
         unlocked.iter().for_each(|one| output.remark(&format!("{} is installed and not locked; it is left", one.slug)));
     }
     let asks = |one: &Locked| one.asks.iter().map(|ask| format!("{} {ask}", one.slug)).collect::<Vec<_>>();
@@ -174,6 +173,7 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
             admissions.push(admitted(global, own, locked, &folder)?);
         }
     }
+    let needed = |one: &Admission| one.beyond.iter().map(|ask| format!("{} {ask}", one.slug())).collect::<Vec<_>>();
     let beyond: Vec<String> = admissions.iter().flat_map(needed).collect();
     let may_ask = |grant: &str| {
         let Some((slug, ask)) = grant.split_once(' ') else { return false };
@@ -188,16 +188,15 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
         }
     };
     own.allowed.check_grants(asked.iter().chain(&beyond).map(String::as_str), may_ask)?;
-    let removed: Vec<&str> = unlocked.iter().filter(|_| own.prune).map(|one| one.slug.as_str()).collect();
-    let result = SyncAnswer {
-        path: own.file.display().to_string(),
+    let result = LockCompared {
+        path: file.display().to_string(),
         packages: told(&admissions),
         changed,
-        removed: removed.iter().map(|slug| (*slug).to_owned()).collect(),
+        removed: unlocked.iter().filter(|_| prune).map(|one| one.slug.clone()).collect(),
         needs_grant: beyond,
         dry_run: global.dry_run,
     };
-    if !global.dry_run && !own.check {
+    if !global.dry_run && !check {
         agreed(global, own, &result)?;
         let kept = |one: &Admission| {
             let known = installed.pin(one.slug()).ok().and_then(|pin| pin.launcher);
@@ -207,7 +206,7 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
         for (admission, launcher) in admissions.into_iter().zip(&launchers) {
             admission.install(global, launcher.as_ref(), output)?;
         }
-        for one in unlocked.iter().filter(|_| own.prune) {
+        for one in unlocked.iter().filter(|_| prune) {
             let slug = Slug::parse(&one.slug).map_err(|error| Fault::host(error.to_string()))?;
             if let Some(known) = one.pin.as_ref().and_then(|pin| pin.launcher.as_ref()) {
                 launcher::take_away(known);
@@ -218,12 +217,7 @@ pub(crate) fn sync(global: &Global, own: &SyncArguments, output: &Output) -> Res
             output.done(Done::changed(global.line.elsewhere(["catalog"])));
         }
     }
-    output.answer("sync", SyncAnswers::Compared(result), human::fields)
-}
-
-/// What one package is yet to be granted, as it is told beside others.
-fn needed(admission: &Admission) -> impl Iterator<Item = String> {
-    admission.beyond.iter().map(|ask| format!("{} {ask}", admission.slug()))
+    output.answer("install", InstallAnswers::Compared(result), human::fields)
 }
 
 /// Each locked package as it is in the home, then those that are only there.
@@ -275,7 +269,7 @@ fn difference(installed: &Installed, pin: &Pin, locked: &Locked, folder: &Path) 
 /// Has a package from where the lock says, holds it against everything that the lock says of it, and judges it as any that comes. The lock
 /// says which version is meant and who must stand for it. Everything else about it, where it is from above all, is the word of whoever
 /// wrote the lock, and no word of this home's operator.
-fn admitted(global: &Global, own: &SyncArguments, locked: &Locked, folder: &Path) -> Result<Admission, Fault> {
+fn admitted(global: &Global, own: &InstallArguments, locked: &Locked, folder: &Path) -> Result<Admission, Fault> {
     let source = at(folder, &locked.source);
     let candidate = Candidate::take(global, &own.network, Path::new(&source))?;
     let (manifest, found) = (candidate.package.manifest(), candidate.package.digest()?);
@@ -305,7 +299,7 @@ fn admitted(global: &Global, own: &SyncArguments, locked: &Locked, folder: &Path
 }
 
 /// A lock says what there is to be; it grants nothing, and takes nothing away unasked.
-fn agreed(global: &Global, own: &SyncArguments, result: &SyncAnswer) -> Result<(), Fault> {
+fn agreed(global: &Global, own: &InstallArguments, result: &LockCompared) -> Result<(), Fault> {
     let is_granted = result.needs_grant.iter().all(|ask| own.allowed.grants.contains(ask));
     if global.yes || (is_granted && result.removed.is_empty()) {
         return Ok(());
@@ -359,9 +353,6 @@ fn text_of(path: &Path) -> Result<Option<String>, Fault> {
     });
     match read {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-            Err(Fault::usage(format!("{}: {error}", path.display())))
-        }
-        read => read.map_err(|error| Fault::file(path, &error)),
+        read => read.map_err(|error| Fault::unreadable(path, &error)),
     }
 }

@@ -1,5 +1,5 @@
 //! What comes into the home, by whatever command: judged here, and pinned here alone. A command says what the caller said and where the
-//! package is; what that is worth beside the version that is installed is decided once, for `install` and `sync` alike.
+//! package is; what that is worth beside the version that is installed is decided once, for a package that is named and one of a lock alike.
 
 use crate::answer::output::Output;
 use crate::answers::Changes;

@@ -193,11 +193,9 @@ const TABLE: &[(&str, Facts)] = &[
         ConfirmationRequired, Conflict, RequestConflict, RequestInvalid, ServerBusy, SignatureInvalid]])),
     ("skills", reads::<SkillsAnswers>(&[])),
     ("explain-error", reads::<ExplainAnswer>(&[PACKAGE, JUDGED])),
-    ("install", writes::<InstallAnswer>(&[PACKAGE, SIGNERS, REGISTRY, JUDGED, &[AlreadyExists, ConfirmationRequired,
-        VersionOlder]]).idempotent().networked()),
+    ("install", writes::<InstallAnswers>(&[PACKAGE, SIGNERS, REGISTRY, JUDGED, &[AlreadyExists, ConfirmationRequired, LockDiffers,
+        LockMismatch, VersionOlder]]).idempotent().networked()),
     ("remove", deletes::<RemoveAnswer>(&[KEPT, &[ConfirmationRequired, PackageNotFound]])),
-    ("sync", writes::<SyncAnswers>(&[PACKAGE, SIGNERS, REGISTRY, JUDGED, &[AlreadyExists, ConfirmationRequired, LockDiffers,
-        LockMismatch]]).idempotent().networked()),
     ("pack", writes::<PackAnswer>(&[PACKAGE, JUDGED, COMPONENT, COMPILED, REGISTRY, &[AlreadyExists, Conflict, TargetUnsupported]])
         .idempotent().networked()),
     ("trust show", reads::<TrustAnswers>(&[KEPT, &[PackageNotFound, TrustRequired]])),
@@ -250,6 +248,7 @@ mod tests {
         let commands: BTreeSet<String> = leaves(&all, "").into_iter().map(|(_, path)| path).collect();
         assert_eq!(commands, TABLE.iter().map(|(path, _)| (*path).to_owned()).collect());
         assert_eq!(commands, EXAMPLES.keys().cloned().collect());
+        assert!(commands.len() <= 52, "{commands:?}");
     }
 
     #[test]
