@@ -54,8 +54,9 @@ pub(crate) fn as_flags(words: Vec<String>) -> Vec<String> {
 fn as_flag(mut words: Vec<String>) -> Vec<String> {
     let Some(at) = place_of("help", &words) else { return words };
     words.remove(at);
+    let shape = crate::arguments::command_of(&words);
     let rest = words.split_off(at);
-    let named = named_until(&crate::arguments::command(), rest.iter());
+    let named = named_until(&shape, rest.iter());
     // A word that is no command is read as one, and so refused.
     let named = named.max(usize::from(rest.first().is_some_and(|word| !word.starts_with('-'))));
     let (names, rest) = rest.split_at(named.min(rest.len()));
@@ -113,7 +114,7 @@ pub(crate) fn brief(output: &Output) -> ExitCode {
 
 /// Describes the command that a line names.
 fn describe(words: &[String], output: &Output) -> Result<(), Fault> {
-    let mut command = crate::arguments::command();
+    let mut command = crate::arguments::command_of(words);
     command.build();
     let path = path(&command, words);
     output.bare(description::help(&command, &path))
@@ -174,10 +175,11 @@ fn mistake(line: &CallLine, error: &clap::Error) -> Fault {
         }
         _ => "the command line can't be read".to_owned(),
     };
-    let root = crate::arguments::command();
     // What follows a command that there is not may look like one.
     let known = words.host.iter().position(|word| *word == command).unwrap_or(words.host.len());
-    let path = path(&root, words.host.get(..known).unwrap_or_default());
+    let known = words.host.get(..known).unwrap_or_default();
+    let root = crate::arguments::command_of(known);
+    let path = path(&root, known);
     let mut report = ErrorReport::new(ErrorCode::Usage, message);
     let valid = context(ContextKind::ValidValue);
     let meant = match error.kind() {

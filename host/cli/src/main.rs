@@ -136,8 +136,7 @@ struct Line {
 }
 
 impl Line {
-    /// Reads a line by the shape of the command that it names. Everything but a call or `--version` is read once more, by the shape of
-    /// all commands: what is said about a line that is not carried out needs to know them all.
+    /// Reads a line by the shape of the command that it names, or by that of all where others have to be known.
     fn read(words: Vec<String>) -> Line {
         let named = arguments::command_for(None).and_then(|all| match Words::command(&words, &all) {
             None => Some(all),
@@ -145,9 +144,18 @@ impl Line {
         });
         let line = named.map(|command| Line::read_by(command, words.clone()));
         match line {
-            Some(line) if line.parsed.is_ok() => line,
-            Some(line) if line.parsed.as_ref().is_err_and(|error| error.kind() == ErrorKind::DisplayVersion) => line,
+            Some(line) if line.is_answered() => line,
             _ => Line::read_by(arguments::command(), words),
+        }
+    }
+
+    /// Whether what it comes to can be said without knowing any other command.
+    fn is_answered(&self) -> bool {
+        match self.parsed.as_ref().map_err(clap::Error::kind) {
+            Ok(_) | Err(ErrorKind::DisplayVersion) => true,
+            // Before a command it may be asked for of all.
+            Err(ErrorKind::DisplayHelp) => self.words.host.get(1).is_some_and(|word| !word.starts_with('-')),
+            Err(_) => self.words.named > 1,
         }
     }
 
@@ -157,5 +165,28 @@ impl Line {
         let parsed = command.try_get_matches_from_mut(words.parsed());
         let parsed = parsed.and_then(|matches| Ok((Arguments::from_arg_matches(&matches)?, matches)));
         Line { command: ManuallyDrop::new(command), words, parsed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_names_a_command_is_read_by_its_shape_alone_whatever_is_wrong_with_it() {
+        let all = arguments::command().get_subcommands().count();
+        for (line, made) in [
+            ("hutch run --frobnicate", 1),
+            ("hutch --frobnicate run", 1),
+            ("hutch explain-error", 1),
+            ("hutch trust remov todo", 1),
+            ("hutch run --help", 1),
+            ("hutch --help run", all),
+            ("hutch rnu todo", all),
+            ("hutch --human", all),
+        ] {
+            let read = Line::read(line.split_whitespace().map(str::to_owned).collect());
+            assert_eq!((read.command.get_subcommands().count(), read.parsed.is_err()), (made, true), "{line}");
+        }
     }
 }

@@ -278,10 +278,11 @@ pub(crate) fn meant<'k>(
 
 /// Whether a line is read as a call, of a package, of folders or by a lock that are there.
 fn is_made(line: &CallLine, global: Option<&Global>) -> bool {
-    let mut shape = arguments::command();
-    shape.build();
     let words = line.words();
-    let words = Words::split(words.host.iter().chain(&words.guest).cloned().collect(), &shape);
+    let words: Vec<String> = words.host.iter().chain(&words.guest).cloned().collect();
+    let mut shape = arguments::command_of(&words);
+    shape.build();
+    let words = Words::split(words, &shape);
     let read = match shape.try_get_matches_from_mut(words.parsed()) {
         Err(error) => return matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion),
         Ok(read) => read,
