@@ -75,10 +75,8 @@ fn every_command_ends_while_its_standard_input_is_held_open() {
         let command = machine.run(name.iter().map(String::as_str).chain(["--help"])).answer();
         let example = &command["examples"][0];
         let machine = Machine::new();
-        // What is written beside a package must not be written beside those here.
-        let repository = crate::support::repository();
-        package::copy_folder(&repository.join("packages"), &machine.path("packages"));
-        std::os::unix::fs::symlink(repository.join("tests"), machine.path("tests")).unwrap();
+        package::copy_named(&example.to_string(), &machine.path(""));
+        std::os::unix::fs::symlink(crate::support::repository().join("tests"), machine.path("tests")).unwrap();
         for before in example["before"].as_array().into_iter().flatten() {
             assert_eq!(machine.run(texts(before)).status, 0, "{before}");
         }

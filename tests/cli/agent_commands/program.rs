@@ -68,13 +68,7 @@ impl Hutch {
         let hutch = Hutch::new();
         let folder = hutch.scratch();
         std::os::unix::fs::symlink(hutch.root().join("tests"), folder.join("tests")).unwrap();
-        // What is written beside a package must not be written beside those here.
-        for package in std::fs::read_dir(hutch.root().join("packages")).unwrap() {
-            let package = format!("packages/{}", package.unwrap().file_name().into_string().unwrap());
-            if words.contains(&package) || words.contains("\"packages\"") {
-                super::contracts::copy(&hutch.root().join(&package), &folder.join(&package));
-            }
-        }
+        crate::support::package::copy_named(words, &folder);
         Hutch { folder, ..hutch }
     }
 

@@ -67,6 +67,19 @@ pub(crate) fn crowd(machine: &Machine) -> Vec<String> {
     made.collect()
 }
 
+/// Copies of the repository's packages that words name, or of all where they name their folder: what is written beside a package must not be
+/// written beside those there.
+#[cfg(unix)]
+pub(crate) fn copy_named(words: &str, to: &Path) {
+    for package in std::fs::read_dir(repository().join("packages")).expect("packages") {
+        let name = package.expect("a package").file_name().into_string().expect("UTF-8");
+        let package = format!("packages/{name}");
+        if words.contains(&package) || words.contains("\"packages\"") {
+            copy_folder(&repository().join(&package), &to.join(&package));
+        }
+    }
+}
+
 pub(crate) fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("a folder") {
