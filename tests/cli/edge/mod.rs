@@ -9,7 +9,7 @@ use crate::support::{HUTCH, Machine, Ran, repository};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// The other program: the one that `HUTCH_EDGE` names, or one of the same build as the one under test. It is another crate's, so the
 /// tests' own build may lack it.
@@ -54,10 +54,13 @@ impl Machine {
 
     /// The same for another host.
     fn bundle_for(&self, target: &[&str], package: &str, name: &str) -> PathBuf {
-        static MADE: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
-        let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+        // Who waits for one bundle keeps nobody from another.
+        type Made = Arc<OnceLock<Vec<u8>>>;
+        static MADE: Mutex<BTreeMap<String, Made>> = Mutex::new(BTreeMap::new());
+        let words = [&[package], target].concat().join(" ");
+        let made = Made::clone(MADE.lock().unwrap_or_else(PoisonError::into_inner).entry(words).or_default());
         let make = || std::fs::read(self.export(package, target, name)).expect("a bundle");
-        self.write(name, made.entry([&[package], target].concat().join(" ")).or_insert_with(make))
+        self.write(name, made.get_or_init(make))
     }
 
     /// Runs the other program in the machine's folder.
