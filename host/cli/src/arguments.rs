@@ -4,8 +4,8 @@
 use crate::answer::output::Output;
 use crate::commands::{
     apply, backup, catalog, certify, check, compile, dev, doctor, explain_error, find, gc, index, init, install,
-    instances, issue, ledger, map, mcp, meta, pack, plan, prove, push, reach, replay, run, schedule, serve,
-    shell, show, sign, skills, state, trust, undo, validate, verify,
+    instances, issue, ledger, map, mcp, meta, pack, plan, prove, push, reach, replay, run, schedule, serve, shell,
+    show, sign, skills, state, trust, undo, validate, verify,
 };
 use crate::flags::global::Global;
 use crate::line::words::Words;

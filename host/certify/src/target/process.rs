@@ -20,6 +20,8 @@ const HELD_OPEN_TIME: Duration = Duration::from_secs(2);
 const HELD_OPEN_TIMES: u32 = 10;
 /// The longest that calls may take together which do not end: those after it are counted, and not made.
 const IN_VAIN_TIME: Duration = Duration::from_secs(300);
+/// How long it is before somebody looks again whether a call has ended.
+const LOOK_TIME: Duration = Duration::from_millis(1);
 /// The most of a stream that is kept.
 const STREAM_BYTES_MAX: u64 = 8 << 20;
 
@@ -248,11 +250,15 @@ fn watch(mut child: Child, stdin: &Stdin, time: Duration) -> (Observation, Durat
         }
     };
     let (stdout, stderr) = (reader(child.stdout.take()), reader(child.stderr.take()));
+    // A stream that is closed, as most are by the end, wakes sooner than looking again does.
+    let mut printed = None;
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break Some(status),
-            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(1)),
-            Ok(None) | Err(_) => break None,
+            Ok(None) if Instant::now() >= deadline => break None,
+            Ok(None) if printed.is_none() => printed = stdout.recv_timeout(LOOK_TIME).ok(),
+            Ok(None) => std::thread::sleep(LOOK_TIME),
+            Err(_) => break None,
         }
     };
     let took = begun.elapsed();
@@ -260,7 +266,7 @@ fn watch(mut child: Child, stdin: &Stdin, time: Duration) -> (Observation, Durat
     drop(held);
     let left = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
     let seen = Observation {
-        stdout: stdout.recv_timeout(left()).unwrap_or_default(),
+        stdout: printed.or_else(|| stdout.recv_timeout(left()).ok()).unwrap_or_default(),
         stderr: stderr.recv_timeout(left()).unwrap_or_default(),
         timed_out: status.is_none(),
         status: status.and_then(|status| status.code()).and_then(|code| u8::try_from(code).ok()),
@@ -398,5 +404,15 @@ mod tests {
     fn a_stream_is_read_no_further_than_its_bound() {
         assert_eq!(reader(Some(std::io::repeat(b'x'))).recv().unwrap().len() as u64, STREAM_BYTES_MAX);
         assert_eq!(reader(Some(&b"short"[..])).recv().unwrap(), b"short");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_closes_its_stream_before_it_ends_was_heard_and_is_waited_for() {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "echo said; exec >&-; read status; exit $status"]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (seen, _) = watch(command.spawn().unwrap(), &Stdin::Bytes(b"3\n".to_vec()), CALL_TIME);
+        assert_eq!((seen.stdout.as_slice(), seen.status, seen.timed_out), (&b"said\n"[..], Some(3), false));
     }
 }

@@ -140,7 +140,9 @@ fn missing(global: &Global, file: Option<&PathBuf>) -> Fault {
     let named = file.and_then(|file| file.to_str()).into_iter().flat_map(|file| ["--file", file]);
     let write = global.line.elsewhere(["install", "--lock"].into_iter().chain(named));
     Fault::new(ErrorCode::NotFound, format!("no package is named, and there is no {}", path(file).display()))
-        .suggest("name what to install, as a folder, a file or oci://HOST/REPOSITORY:TAG; --lock locks what is installed")
+        .suggest(
+            "name what to install, as a folder, a file or oci://HOST/REPOSITORY:TAG; --lock locks what is installed",
+        )
         .fixed_by(write, "writes a lock of what is installed", "low")
 }
 
