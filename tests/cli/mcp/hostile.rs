@@ -167,6 +167,31 @@ fn garbage_ends_no_session_and_gets_no_more_than_an_error() {
 }
 
 #[test]
+fn every_message_that_is_refused_is_answered_before_the_end() {
+    let machine = Machine::new();
+    let long = "x".repeat(65 << 10);
+    let refused = [
+        ("{".to_owned(), json!(null), -32700),
+        (r#"{"jsonrpc":"2.0","id":7,"method":7}"#.to_owned(), json!(7), -32600),
+        (r#"{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{}}"#.to_owned(), json!(8), -32602),
+        (format!(r#"{{"jsonrpc":"2.0","id":9,"method":"initialize","params":"{long}"}}"#), json!(9), -32700),
+    ];
+    for has_begun in [false, true] {
+        for (line, id, code) in &refused {
+            let mut client = match has_begun {
+                true => Client::legacy(&machine, &[&todo()], json!({})),
+                false => Client::start(&machine, &[&todo()]),
+            };
+            client.write(&vec![line.as_str(); 100].join("\n"));
+            let (status, rest, said) = client.close();
+            assert!(status.success() && said.is_empty(), "{status} {said}");
+            let told = |message: &&Value| message["id"] == *id && message["error"]["code"] == *code;
+            assert_eq!((rest.iter().filter(told).count(), rest.len()), (100, 100), "{has_begun} {id}");
+        }
+    }
+}
+
+#[test]
 fn what_comes_before_the_first_request_is_passed_over() {
     let machine = Machine::new();
     let mut client = Client::start(&machine, &[&todo()]);

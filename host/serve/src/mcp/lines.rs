@@ -1,10 +1,9 @@
-//! Messages over pipes, one a line. A line that is no message is answered, with its number where it has one, so that nobody waits for it.
+//! Messages over pipes, one a line. Knows nothing of what is answered to a line that is no message.
 
-use super::message;
+use super::message::{self, Refusal};
 use hutch_model::document;
 use rmcp::RoleServer;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
 use std::io;
 use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -23,7 +22,11 @@ pub(super) struct Lines<R, W> {
     write: Arc<Mutex<W>>,
 }
 
-impl<R: AsyncRead + Unpin, W> Lines<R, W> {
+impl<R, W> Lines<R, W>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
     pub(super) fn new(read: R, write: W) -> Lines<R, W> {
         let read = BufReader::new(read);
         Lines { read, line: Vec::new(), is_too_long: false, write: Arc::new(Mutex::new(write)) }
@@ -49,19 +52,23 @@ impl<R: AsyncRead + Unpin, W> Lines<R, W> {
             }
         }
     }
-}
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
-where
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
-    type Error = io::Error;
+    /// The next message, or why a line is none; nothing where the input has ended. May be given up and begun again at any point.
+    pub(super) async fn receive(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, Refusal>> {
+        loop {
+            let line = self.next().await?;
+            let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
+            if !line.trim_ascii().is_empty() {
+                return Some(message::read(line, MESSAGE_BYTES_MAX));
+            }
+        }
+    }
 
-    fn send(
-        &mut self,
+    /// Writes a message, behind those that are being written.
+    pub(super) fn send(
+        &self,
         item: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), io::Error>> + use<R, W> {
         let write = Arc::clone(&self.write);
         async move {
             // With hidden characters as JSON's escapes, so that who gets a message as it was sent sees what stands in it.
@@ -72,22 +79,8 @@ where
         }
     }
 
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        loop {
-            let line = self.next().await?;
-            let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            match message::read(line, MESSAGE_BYTES_MAX) {
-                Ok(message) => return Some(message),
-                Err(refusal) if refusal.is_awaited => drop(tokio::spawn(self.send(*refusal.answer))),
-                Err(_) => {}
-            }
-        }
-    }
-
-    async fn close(&mut self) -> Result<(), io::Error> {
+    /// Ends the output, behind what is being written.
+    pub(super) async fn close(&mut self) -> Result<(), io::Error> {
         self.write.lock().await.shutdown().await
     }
 }

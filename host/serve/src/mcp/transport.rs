@@ -1,17 +1,20 @@
-//! What stands between the wire and the library, against clients that break rules: two requests under one number, messages before the
-//! first request, input that ends while calls are under way, and output that nobody reads.
+//! What stands between the wire and the library, against clients that break rules: lines that are no messages, two requests under one
+//! number, messages before the first request, input that ends while calls are under way, and output that nobody reads.
 
 use super::handler::{Desk, unfit};
+use super::lines::Lines;
 use super::message;
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use std::collections::{HashSet, VecDeque};
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 /// How long what is under way may go on after the input has ended. Clients give a server about two seconds.
 const GRACE: Duration = Duration::from_secs(1);
@@ -21,7 +24,7 @@ const STOPPING: Duration = Duration::from_secs(5);
 /// How many cancelled requests are remembered.
 const CANCELLED_MAX: usize = 1024;
 
-/// The requests that have no answer yet.
+/// What has no answer yet.
 #[derive(Default)]
 struct Open {
     ids: Mutex<Ids>,
@@ -33,6 +36,8 @@ struct Open {
 #[derive(Default)]
 struct Ids {
     open: HashSet<RequestId>,
+    /// How many refusals are not sent yet: each answers what was not handed on, whatever its number.
+    refusals: usize,
     /// Those that get none: what comes of them late would be taken for the answer to a new one of the same number.
     cancelled: VecDeque<RequestId>,
 }
@@ -53,6 +58,24 @@ impl Open {
         self.answered.notify_one();
     }
 
+    /// One more refusal is to be sent.
+    fn refuse(&self) {
+        self.ids().refusals += 1;
+    }
+
+    /// And is.
+    fn refused(&self) {
+        self.ids().refusals -= 1;
+        self.answered.notify_one();
+    }
+
+    /// What was to be sent reached whoever reads, or nobody does.
+    fn sent(&self, is_sent: bool) {
+        if !is_sent {
+            self.unread.notify_one();
+        }
+    }
+
     fn cancel(&self, id: &RequestId) {
         let mut ids = self.ids();
         if ids.open.remove(id) {
@@ -66,7 +89,8 @@ impl Open {
     }
 
     fn is_empty(&self) -> bool {
-        self.ids().open.is_empty()
+        let ids = self.ids();
+        ids.open.is_empty() && ids.refusals == 0
     }
 }
 
@@ -83,8 +107,8 @@ fn begins(request: &ClientRequest) -> bool {
 }
 
 /// A transport that keeps the rules on behalf of its client.
-pub(super) struct Guarded<T> {
-    inner: T,
+pub(super) struct Guarded<R, W> {
+    lines: Lines<R, W>,
     desk: Arc<Desk>,
     open: Arc<Open>,
     /// Whether a request has come by which a session begins.
@@ -93,9 +117,23 @@ pub(super) struct Guarded<T> {
     until: Option<(Instant, bool)>,
 }
 
-impl<T: Transport<RoleServer> + 'static> Guarded<T> {
-    pub(super) fn new(inner: T, desk: Arc<Desk>) -> Guarded<T> {
-        Guarded { inner, desk, open: Arc::default(), begun: false, until: None }
+impl<R, W> Guarded<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    pub(super) fn new(lines: Lines<R, W>, desk: Arc<Desk>) -> Guarded<R, W> {
+        Guarded { lines, desk, open: Arc::default(), begun: false, until: None }
+    }
+
+    /// Answers what is not handed on, beside what else is sent: whoever reads slowly keeps nothing from being read.
+    fn refuse(&self, answer: TxJsonRpcMessage<RoleServer>) {
+        let (sent, open) = (self.lines.send(answer), Arc::clone(&self.open));
+        open.refuse();
+        tokio::spawn(async move {
+            open.sent(sent.await.is_ok());
+            open.refused();
+        });
     }
 
     /// Whether a message is handed on.
@@ -105,7 +143,7 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
                 if let ClientRequest::CustomRequest(custom) = &request.request
                     && let Some(refusal) = unfit(custom, custom.get_meta().protocol_version().as_ref())
                 {
-                    tokio::spawn(self.inner.send(JsonRpcMessage::error(refusal, Some(request.id.clone()))));
+                    self.refuse(JsonRpcMessage::error(refusal, Some(request.id.clone())));
                     return false;
                 }
                 self.begun |= begins(&request.request);
@@ -116,7 +154,7 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
                         format!("the number {} was given to another request: give every one its own", request.id);
                     let refusal =
                         JsonRpcMessage::error(message::error(ErrorCode::INVALID_REQUEST, refusal, Some("/id")), None);
-                    tokio::spawn(self.inner.send(refusal));
+                    self.refuse(refusal);
                 }
                 is_new
             }
@@ -154,24 +192,26 @@ impl<T: Transport<RoleServer> + 'static> Guarded<T> {
     }
 }
 
-impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Guarded<T> {
-    type Error = T::Error;
+impl<R, W> Transport<RoleServer> for Guarded<R, W>
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
 
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+    ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         let answered = match &item {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             JsonRpcMessage::Error(error) => error.id.clone(),
             _ => None,
         };
-        let (sent, open) = (self.inner.send(item), Arc::clone(&self.open));
+        let (sent, open) = (self.lines.send(item), Arc::clone(&self.open));
         async move {
             let sent = sent.await;
-            if sent.is_err() {
-                open.unread.notify_one();
-            }
+            open.sent(sent.is_ok());
             if let Some(id) = answered {
                 open.answer(&id);
             }
@@ -182,14 +222,15 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Guarded<T> {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         while self.until.is_none() {
             let message = tokio::select! {
-                message = self.inner.receive() => message,
+                message = self.lines.receive() => message,
                 () = self.open.unread.notified() => {
                     self.desk.close();
                     None
                 }
             };
             match message {
-                Some(message) if self.admit(&message) => return Some(message),
+                Some(Ok(message)) if self.admit(&message) => return Some(message),
+                Some(Err(refusal)) if refusal.is_awaited => self.refuse(*refusal.answer),
                 Some(_) => {}
                 None => self.until = Some((Instant::now() + GRACE, false)),
             }
@@ -198,8 +239,9 @@ impl<T: Transport<RoleServer> + 'static> Transport<RoleServer> for Guarded<T> {
         None
     }
 
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.inner.close().await
+    async fn close(&mut self) -> Result<(), io::Error> {
+        // Where nobody reads, what is being written is never out.
+        timeout(STOPPING, self.lines.close()).await.unwrap_or(Ok(()))
     }
 }
 
