@@ -218,16 +218,20 @@ impl Work<'_, '_> {
     fn tell_apply(&self, package: usize, plan: &EntryName, confirmed: bool) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
         // What is last may be another one in a moment.
-        let (planned, confirmed) = meant(&session, plan, confirmed)?;
-        let name = EntryName::Prefix(planned.hash.to_string());
-        let host = &self.serving().host;
-        match host.apply(&self.served.package, &session, &name, &self.grants(confirmed)) {
+        let (planned, is_agreed) = meant(&session, plan, confirmed)?;
+        let hash = planned.hash.to_string();
+        let (host, name) = (&self.serving().host, EntryName::Prefix(hash.clone()));
+        match host.apply(&self.served.package, &session, &name, &self.grants(is_agreed)) {
             Err(Failure::Confirmation { reason }) => {
                 // It may have been planned elsewhere, or before this server began: a person finds it all the same.
                 self.ask_later(self.question_of(package, &planned, reason.clone())?);
-                let report = Failure::Confirmation { reason }.report().detail("kept", false);
-                let report = report.detail("plan", planned.hash.to_string());
-                Ok(Reply::failed(report.suggest("a token that may confirm applies the plan: ask the user")))
+                let reason = match confirmed {
+                    // A plan is agreed to by its name alone, and the token lacks nothing else.
+                    true => format!("{reason}; its name is missing: last may be another plan by now, apply {hash}"),
+                    false => format!("{reason}; a token that may confirm applies the plan"),
+                };
+                let report = Failure::Confirmation { reason }.report().detail("kept", false).detail("plan", hash);
+                Ok(Reply::failed(report.suggest("ask the user to look at the plan and to apply it")))
             }
             applied => {
                 let answer = applied?;

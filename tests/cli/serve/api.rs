@@ -104,15 +104,20 @@ fn only_a_token_that_may_confirm_carries_out_what_needs_a_persons_consent() {
     assert!(asked["details"]["question"].as_str().is_some_and(|text| text.contains("td_0001")), "{asked}");
     assert_eq!(asked["details"]["approve_at"], format!("http://{}/approvals", server.address));
     let path = format!("/api/packages/todo/apply/{plan}");
-    let agent = server.ask_as(&server.agent, "POST", &path, Some(&json!({}))).fault(409, "CONFIRMATION_REQUIRED");
-    assert_eq!(agent["details"]["plan"], plan);
+    let last = "/api/packages/todo/apply/last";
+    for path in [path.as_str(), last] {
+        let agent = server.ask_as(&server.agent, "POST", path, Some(&json!({}))).fault(409, "CONFIRMATION_REQUIRED");
+        assert_eq!(agent["details"]["plan"], plan);
+        assert!(agent["message"].as_str().unwrap().ends_with("; a token that may confirm applies the plan"), "{agent}");
+    }
     for body in [json!({"confirmed": true}), json!({"yes": true})] {
         server.ask_as(&server.agent, "POST", &path, Some(&body)).fault(400, "REQUEST_INVALID");
     }
     // Which plan is the last one anybody may change who plans.
-    let last =
-        server.ask("POST", "/api/packages/todo/apply/last", Some(&json!({}))).fault(409, "CONFIRMATION_REQUIRED");
-    assert_eq!(last["details"]["plan"], plan);
+    let unnamed = server.ask("POST", last, Some(&json!({}))).fault(409, "CONFIRMATION_REQUIRED");
+    assert_eq!(unnamed["details"]["plan"], plan);
+    let said = format!("; its name is missing: last may be another plan by now, apply {plan}");
+    assert!(unnamed["message"].as_str().unwrap().ends_with(&said), "{unnamed}");
     assert_eq!(server.get("/api/packages/todo/state"), before);
     assert_eq!(server.post(&path, &json!({}))["kept"], true);
     assert_ne!(server.get("/api/packages/todo/state"), before);
