@@ -1,6 +1,6 @@
 //! A home in one file, and a home again of it: while others are at work, whole or not at all, and nothing of it believed unread.
 
-use crate::support::{FIXED, Machine, Ran, package, todo};
+use crate::support::{FIXED, Machine, Ran, again_until, package, todo};
 use hutch_model::instant::Instant;
 use hutch_model::ledger::{EntryKind, Record};
 use hutch_model::names::Slug;
@@ -9,6 +9,7 @@ use hutch_store::{IfMissing, InstanceDir, Opening, SqliteStore, Store};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -412,6 +413,36 @@ fn what_a_killed_one_left_goes_with_the_next_and_what_others_have_stays() {
     restore(&other).result("restore");
     assert!(!killed.exists());
     assert!(around(&other).len() > before.len() && left(other.home().parent().unwrap()) == Vec::<String>::new());
+}
+
+/// Killed while it waits for an instance whose edits it takes in.
+#[test]
+fn a_killed_one_leaves_nothing_but_its_folder_which_doctor_names() {
+    let one = Machine::new();
+    one.todo(&["add", "Buy milk"]).answer();
+    let instance = one.home().join("instances/todo/default");
+    let file = instance.join("state/todos.json");
+    fs::write(&file, fs::read_to_string(&file).unwrap().replace("milk", "oat milk")).unwrap();
+    let database = rusqlite::Connection::open(instance.join("hutch.db")).unwrap();
+    database.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let at = one.path("");
+    let remnants = || {
+        let checks = one.run(["doctor"]).result("doctor")["items"].clone();
+        checks.as_array().unwrap().iter().find(|check| check["name"] == "remnants").cloned()
+    };
+    let mut command = one.hutch(["backup", "--wait", "600s", "home.backup"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let is_held = |names: &Vec<String>| names.iter().any(|name| at.join(name).join("hutch.aside").exists());
+    assert!(is_held(&again_until(|| left(&at), is_held)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    database.execute_batch("ROLLBACK").unwrap();
+    let names = left(&at);
+    assert!(names.len() == 1 && names[0].starts_with(".hutch-backup-"), "{names:?}");
+    let check = remnants().unwrap();
+    assert!(check["status"] == "warn" && check["found"].as_str().unwrap().ends_with(&names[0]), "{check}");
+    back_up(&one, "home.backup");
+    assert_eq!((left(&at), remnants()), (Vec::new(), None));
 }
 
 /// Backups beside writers: each is a home that is sound and has come as far as one of the writers' entries.

@@ -13,7 +13,6 @@ use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::{Args, ValueHint};
 use hutch::package::open_folder;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -45,21 +44,15 @@ fn is_document(path: &str) -> bool {
 pub(crate) fn backup(global: &Global, own: &BackupArguments, output: &Output) -> Result<ExitCode, Fault> {
     let (host, path) = (surroundings::host(global)?, &own.file);
     let (documents, folder) = (documents(host.home())?, folder_of(path));
-    let back_up = |to: &mut dyn io::Write| host.back_up(&documents, surroundings::now(), folder, to);
-    let (contents, bytes) = match global.dry_run {
-        true => {
-            open_folder(folder).map_err(|error| Fault::file(folder, &error))?;
-            (back_up(&mut io::sink())?, None)
-        }
-        false => {
-            // It holds the keys of all ledgers.
-            let mut file = NewFile::begin_private(path)?;
-            let contents = back_up(&mut io::BufWriter::new(file.writer()))?;
-            let bytes = file.keep()?;
-            output.done(Done::changed(None));
-            (contents, Some(bytes))
-        }
-    };
+    open_folder(folder).map_err(|error| Fault::file(folder, &error))?;
+    let mut kept = None;
+    let contents = host.back_up(&documents, surroundings::now(), folder, &mut |whole| {
+        kept = Some(NewFile::of(whole, path).and_then(NewFile::keep));
+    })?;
+    let bytes = kept.transpose()?;
+    if bytes.is_some() {
+        output.done(Done::changed(None));
+    }
     let result = BackupAnswer {
         path: path.clone(),
         bytes,

@@ -10,6 +10,7 @@ use crate::flags::global::{Global, Ring};
 use crate::line::quote;
 use crate::machine::health::check;
 use crate::machine::needs::Needs;
+use crate::machine::new_file::folder_of;
 use crate::machine::ring;
 use crate::machine::{stores, surroundings};
 use crate::package::{packages, trust};
@@ -25,6 +26,7 @@ use hutch_registry::Root;
 use hutch_sandbox::ring::paths::{self, WHOLE_ABI};
 use hutch_store::InstanceName;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -69,6 +71,7 @@ fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
         Err(_) => check("home", "ok", format!("{} is made when it is first needed", home.display()), None),
     }];
     checks.extend(written_by_others(&home));
+    checks.extend(remnants(&home));
     checks.push(match trust::policy(global) {
         Ok(policy) => {
             let message = format!("{} keys and {} rules", policy.keys.len(), policy.rules.len());
@@ -195,6 +198,19 @@ fn written_by_others(home: &Path) -> Option<DoctorCheck> {
 #[cfg(not(unix))]
 fn written_by_others(_: &Path) -> Option<DoctorCheck> {
     None
+}
+
+/// What backups and restores that were killed have left beside the home, and where the call is made.
+#[expect(clippy::disallowed_methods, reason = "one folder that has two names is looked at once")]
+fn remnants(home: &Path) -> Option<DoctorCheck> {
+    const NAMED: usize = 10;
+    let places = [folder_of(home), Path::new(".")].into_iter().filter_map(|place| place.canonicalize().ok());
+    let places: BTreeSet<PathBuf> = places.collect();
+    let left = places.iter().filter_map(|place| hutch::backup::remnants(place).ok()).flatten();
+    let left: Vec<String> = left.take(NAMED).map(|path| path.display().to_string()).collect();
+    let found = format!("a backup or a restore that was killed left {}", left.join(", "));
+    let mend = "remove them: they may hold a copy of a home, with its keys; the next backup to that folder does";
+    (!left.is_empty()).then(|| check("remnants", "warn", found, Some(mend)))
 }
 
 /// A ring, as it is: one that is not whole is less than what is promised, and all that there is where rings are required.

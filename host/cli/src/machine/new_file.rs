@@ -7,7 +7,7 @@ use hutch_model::error_report::ErrorReport;
 use std::fs::{File, Metadata};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
-use tempfile::NamedTempFile;
+use tempfile::{NamedTempFile, TempPath};
 
 /// A file that is written aside until it is whole.
 #[derive(Debug)]
@@ -36,6 +36,16 @@ impl NewFile {
     pub(crate) fn begin_private(path: &Path) -> Result<NewFile, Fault> {
         let aside = NamedTempFile::new_in(folder_of(path)).map_err(|error| Fault::file(path, &error))?;
         Ok(NewFile { aside, path: path.to_owned() })
+    }
+
+    /// The same, of one that is whole, and lies elsewhere on the same file system.
+    #[expect(clippy::disallowed_methods, reason = "the caller wrote the file")]
+    pub(crate) fn of(whole: &Path, path: &Path) -> Result<NewFile, Fault> {
+        let aside = TempPath::try_from_path(whole).and_then(|whole| {
+            let file = File::options().read(true).write(true).open(&whole)?;
+            Ok(NamedTempFile::from_parts(file, whole))
+        });
+        Ok(NewFile { aside: aside.map_err(|error| Fault::file(path, &error))?, path: path.to_owned() })
     }
 
     /// Where its bytes go.

@@ -1,13 +1,14 @@
 //! A folder beside a backup or a home, for what is on its way there: copies of the home, with its keys. It goes when it is dropped. What a
-//! process leaves that is killed, the next one in that place removes; it knows it by a file in it, which a living one holds locked.
+//! process leaves that is killed, the next one in that place removes; it knows it by a file in it, which a living one holds locked. What is in
+//! such a folder is removed through its handle, and that file as the last: whatever else gets its name meanwhile keeps what is in it.
 
 use super::failed;
 use crate::package::open_folder;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Stamp, list, look};
+use hutch_folder::{Form, Hands, Stamp, list, list_at_most, look};
 use hutch_store::{InstanceLock, StoreError, lock};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -17,6 +18,9 @@ pub(super) const BACKUP: &str = ".hutch-backup-";
 /// The same of a home that is restored.
 pub(super) const RESTORE: &str = ".hutch-restore-";
 
+/// How many letters and digits the random part has.
+const RANDOM_CHARS: usize = 6;
+
 /// The file that is locked as long as the folder is used. What somebody else calls so has none.
 const HELD: &str = "hutch.aside";
 
@@ -25,9 +29,10 @@ const TRIES: u32 = 8;
 
 #[derive(Debug)]
 pub(super) struct Aside {
-    folder: TempDir,
-    /// Let go of when the folder is gone.
-    _held: InstanceLock,
+    path: PathBuf,
+    /// Where the folder lies.
+    place: Dir,
+    left: Left,
 }
 
 impl Aside {
@@ -37,12 +42,16 @@ impl Aside {
     /// The system's refusal.
     pub(super) fn make(prefix: &str, beside: &Path) -> Result<Aside, StoreError> {
         let refused = |error| failed(beside, "make a folder there", error);
-        sweep(&open_folder(beside).map_err(refused)?, beside);
+        let place = open_folder(beside).map_err(refused)?;
+        for left in all_left(&place, beside) {
+            // What can't be removed now, the next one removes.
+            let _ = left.remove(&place);
+        }
         let mut tries = 0;
         loop {
-            let folder = private_folder(prefix, beside).map_err(refused)?;
-            match hold(folder.path()) {
-                Ok(held) => return Ok(Aside { folder, _held: held }),
+            let made = private_folder(prefix, beside).map_err(refused)?;
+            match hold(&place, made.path()) {
+                Ok(left) => return Ok(Aside { path: made.keep(), place, left }),
                 Err(_) if tries < TRIES => tries += 1,
                 Err(error) => return Err(error),
             }
@@ -50,62 +59,145 @@ impl Aside {
     }
 
     pub(super) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
+
+    pub(super) fn folder(&self) -> &Dir {
+        &self.left.folder
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let _ = self.left.remove(&self.place);
+    }
+}
+
+/// A folder that nobody else is at.
+#[derive(Debug)]
+struct Left {
+    name: String,
+    folder: Dir,
+    /// Let go of when the folder is gone. One that was empty is not held, and goes only if it still is.
+    held: Option<InstanceLock>,
+}
+
+impl Left {
+    /// The folder of this name, if a process has left it that was killed.
+    fn found(place: &Dir, at: &Path, name: String) -> Option<Left> {
+        let random = [BACKUP, RESTORE].into_iter().find_map(|prefix| name.strip_prefix(prefix))?;
+        let is_random = random.len() == RANDOM_CHARS && random.chars().all(|one| one.is_ascii_alphanumeric());
+        let folder = hutch_folder::open_folder(place, &name).ok()??;
+        let held = match look(&folder, HELD).ok()? {
+            Some(Stamp { form: Form::File, .. }) => Some(lock(&folder, &at.join(&name), HELD, Duration::ZERO).ok()?),
+            // It was not held yet, or not any more; who is about to hold it makes another.
+            None if is_random && is_empty(&folder) => None,
+            _ => return None,
+        };
+        Some(Left { name, folder, held })
+    }
+
+    fn remove(&self, place: &Dir) -> io::Result<()> {
+        let mut names = if self.held.is_some() { list(&self.folder)?.names } else { Vec::new() };
+        names.sort_by_key(|name| name == HELD);
+        for name in &names {
+            match look(&self.folder, name)? {
+                Some(Stamp { form: Form::Folder, .. }) => self.folder.remove_dir_all(name)?,
+                _ => Hands::default().drop_file(&self.folder, name)?,
+            }
+        }
+        Hands::default().remove_folder(place, &self.name)
+    }
+}
+
+fn is_empty(folder: &Dir) -> bool {
+    list_at_most(folder, 1).is_ok_and(|listing| listing.names.is_empty() && listing.not_text.is_empty())
+}
+
+/// All that was left in a place, held so that nobody else removes it or begins to use it.
+fn all_left(place: &Dir, at: &Path) -> impl Iterator<Item = Left> {
+    list(place).unwrap_or_default().names.into_iter().filter_map(move |name| Left::found(place, at, name))
+}
+
+/// What backups and restores that were killed have left in a folder: copies of homes, with their keys, or nothing. The next backup to that
+/// folder, or restore of a home in it, removes them; this only looks.
+///
+/// # Errors
+/// The system's refusal.
+pub fn remnants(place: &Path) -> io::Result<Vec<PathBuf>> {
+    Ok(all_left(&open_folder(place)?, place).map(|left| place.join(&left.name)).collect())
 }
 
 /// A new folder below another, which nobody else may enter. It goes when it is dropped.
 fn private_folder(prefix: &str, beside: &Path) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(prefix);
+    builder.prefix(prefix).rand_bytes(RANDOM_CHARS);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
     builder.tempdir_in(beside)
 }
 
-/// Holds a folder that was just made.
-fn hold(path: &Path) -> Result<InstanceLock, StoreError> {
+/// Holds a folder that was just made in a place.
+fn hold(place: &Dir, path: &Path) -> Result<Left, StoreError> {
+    let busy = || StoreError::Busy { at: path.display().to_string() };
     let refused = |error| failed(path, "hold it", error);
-    let folder = open_folder(path).map_err(refused)?;
+    let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(busy)?.to_owned();
+    let folder = hutch_folder::open_folder(place, &name).map_err(refused)?.ok_or_else(busy)?;
     let held = lock(&folder, path, HELD, Duration::ZERO)?;
     match look(&folder, HELD).map_err(refused)? {
-        Some(_) => Ok(held),
-        None => Err(StoreError::Busy { at: path.display().to_string() }),
-    }
-}
-
-/// Removes what was left in a place. What can't be removed now, the next one removes.
-fn sweep(place: &Dir, at: &Path) {
-    let names = list(place).unwrap_or_default().names;
-    for name in names.iter().filter(|name| name.starts_with(BACKUP) || name.starts_with(RESTORE)) {
-        let Ok(Some(folder)) = hutch_folder::open_folder(place, name) else { continue };
-        let is_ours = matches!(look(&folder, HELD), Ok(Some(Stamp { form: Form::File, .. })));
-        if is_ours && let Ok(_held) = lock(&folder, &at.join(name), HELD, Duration::ZERO) {
-            let _ = place.remove_dir_all(name);
-        }
+        Some(_) => Ok(Left { name, folder, held: Some(held) }),
+        None => Err(busy()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::{create_dir, read_dir, rename, write};
+
+    fn folder(path: PathBuf, files: &[&str]) -> PathBuf {
+        create_dir(&path).unwrap();
+        files.iter().for_each(|file| write(path.join(file), "a key").unwrap());
+        path
+    }
 
     #[test]
     fn what_was_left_goes_with_the_next_one_and_nothing_else_does() {
         let place = tempfile::tempdir().unwrap();
-        let Aside { folder, _held: held } = Aside::make(BACKUP, place.path()).unwrap();
-        let left = folder.keep();
-        std::fs::write(left.join("0"), "a key").unwrap();
+        let at = |name: &str| place.path().join(name);
         let beside = Aside::make(RESTORE, place.path()).unwrap();
-        assert!(left.exists(), "somebody holds it");
-        drop(held);
-        let mine = [".hutch-backup-mine", ".hutch-restore-empty"].map(|name| place.path().join(name));
-        mine.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
-        std::fs::write(mine[0].join("0"), "mine").unwrap();
+        // One at work, and one that nobody had held yet.
+        let left = [folder(at(".hutch-backup-killed"), &["0", HELD]), folder(at(".hutch-restore-a1B2c3"), &[])];
+        let mine = [
+            folder(at(".hutch-backup-mine"), &["0"]),
+            folder(at(".hutch-backup-abcdef"), &["0"]),
+            folder(at(".hutch-restore-empty"), &[]),
+        ];
+        assert_eq!(remnants(place.path()).unwrap(), left);
         drop(Aside::make(BACKUP, place.path()).unwrap());
-        assert!(!left.exists() && beside.path().exists());
+        assert!(!left.iter().any(|folder| folder.exists()));
+        assert!(beside.path().exists(), "somebody holds it");
         drop(beside);
-        assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), mine.len());
-        assert!(mine[0].join("0").exists());
+        assert_eq!(read_dir(place.path()).unwrap().count(), mine.len());
+        assert!(mine[..2].iter().all(|folder| folder.join("0").exists()));
+    }
+
+    #[test]
+    fn another_folder_that_gets_the_name_of_one_that_was_left_keeps_what_is_in_it() {
+        let place = tempfile::tempdir().unwrap();
+        let at = |name: &str| place.path().join(name);
+        let (name, dir) = (".hutch-backup-killed", open_folder(place.path()).unwrap());
+        folder(at(name), &["0", HELD]);
+        let left = Left::found(&dir, place.path(), name.to_owned()).unwrap();
+        rename(at(name), at("moved")).unwrap();
+        let mine = folder(at(name), &["mine", HELD]);
+        assert!(left.remove(&dir).is_err());
+        assert_eq!(read_dir(mine).unwrap().count(), 2);
+        assert_eq!(read_dir(at("moved")).unwrap().count(), 0);
+        // Nor does one that was empty when it was looked at lose what it was given then.
+        let empty = folder(at(".hutch-backup-a1B2c3"), &[]);
+        let left = Left::found(&dir, place.path(), ".hutch-backup-a1B2c3".to_owned()).unwrap();
+        write(empty.join("0"), "mine").unwrap();
+        assert!(left.remove(&dir).is_err() && empty.join("0").exists());
     }
 }

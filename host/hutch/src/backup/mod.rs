@@ -7,6 +7,7 @@ mod aside;
 mod form;
 mod restore;
 
+pub use aside::remnants;
 pub use restore::Restored;
 
 use crate::failure::Failure;
@@ -15,6 +16,7 @@ use crate::installed::{self, Installed, InstalledError};
 use crate::package::{PackageBounds, open_folder};
 use aside::Aside;
 use form::{Manifest, Member};
+use hutch_folder::Hands;
 use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::Pin;
@@ -22,8 +24,11 @@ use hutch_model::names::{PackagePath, Slug};
 use hutch_store::{InstanceName, Store, StoreError};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+/// What the file is called until it has its own name.
+const WHOLE: &str = "backup";
 
 /// An instance, and the entry that it ends with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -132,10 +137,10 @@ impl Spool {
 }
 
 impl Host {
-    /// Writes the whole home into `to`, while others may be at work in it: of each instance what it had come to at one moment, edits in its
+    /// Writes the whole home as one file, while others may be at work in it: of each instance what it had come to at one moment, edits in its
     /// plain folders taken in first, with its key for secrets. `documents` are paths below the home of files that are kept as they are, if
-    /// they are there. Equal homes are equal bytes. Until all is gathered it lies in a folder that is made below `beside`. A preview only
-    /// looks what there is.
+    /// they are there. Equal homes are equal bytes. All of it lies in a folder that is made below `beside`, and is gone with that in the
+    /// end; `keep` is told where the whole file is, and moves it to its place. A preview only looks what there is, and tells nobody.
     ///
     /// # Errors
     /// An instance can't be copied: another process is at work in it for too long, or a run that was killed is not settled; an installed
@@ -145,7 +150,7 @@ impl Host {
         documents: &[String],
         at: Instant,
         beside: &Path,
-        to: &mut dyn Write,
+        keep: &mut dyn FnMut(&Path),
     ) -> Result<Contents, Failure> {
         let mut spool = Spool::make(beside, self.keeps())?;
         let instances = self.spool_instances(&mut spool, at)?;
@@ -154,10 +159,13 @@ impl Host {
         for document in documents {
             self.spool_document(&mut spool, document)?;
         }
-        if self.keeps() {
+        if let Some(aside) = &spool.folder {
             let members = spool.members.values().map(|(_, member)| member.clone()).collect();
-            let written = form::write(to, &Manifest::new(&instances, members), |member| spool.open(member));
+            let manifest = Manifest::new(&instances, members);
+            let file = Hands::default().create_private_file(aside.folder(), WHOLE).map(BufWriter::new);
+            let written = file.and_then(|mut file| form::write(&mut file, &manifest, |member| spool.open(member)));
             written.map_err(|error| failed(beside, "write the backup there", error))?;
+            keep(&aside.path().join(WHOLE));
         }
         Ok(Contents { instances, versions })
     }

@@ -56,8 +56,7 @@ impl Host {
             std::fs::create_dir_all(parent).map_err(|error| failed(parent, "make the folder", error))?;
         }
         let beside = Aside::make(RESTORE, parent)?;
-        let folder = open_folder(beside.path());
-        let made = folder.and_then(|folder| Hands::default().create_private_folder(&folder, UNPACKED));
+        let made = Hands::default().create_private_folder(beside.folder(), UNPACKED);
         made.map_err(|error| failed(beside.path(), "make a folder there", error))?;
         let unpacked = beside.path().join(UNPACKED);
         self.unpack(&mut archive, &unpacked)?;
