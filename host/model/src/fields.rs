@@ -6,26 +6,11 @@ use crate::document::is_reserved;
 use crate::hidden;
 use crate::nearest::nearest;
 use crate::node::{Data, Entry, Node};
+use crate::text::Text;
 use std::collections::BTreeSet;
 
 /// The most names in one list. Names are compared with each other, so this bounds work as well as size.
 pub(crate) const NAMES_MAX: usize = 128;
-
-/// What text a field may hold.
-#[derive(Clone, Copy)]
-pub(crate) struct Text {
-    /// The most characters.
-    pub(crate) characters_max: usize,
-    /// Whether line ends and tabs are allowed.
-    pub(crate) lines: bool,
-}
-
-impl Text {
-    /// One line of up to 256 characters.
-    pub(crate) const LINE: Text = Text { characters_max: 256, lines: false };
-    /// Up to 1024 characters, in one line or several.
-    pub(crate) const PARAGRAPH: Text = Text { characters_max: 1024, lines: true };
-}
 
 impl Problems {
     fn wrong_type(&mut self, label: &str, expected: &str, found: &Node) {
@@ -63,8 +48,8 @@ impl Problems {
     }
 
     fn refuse_hidden_text(&mut self, label: &str, at: Position, text: &str) {
-        if let Some(c) = hidden::first(text) {
-            let message = format!("{}: U+{:04X} is not allowed", shown(label).trim_matches('"'), u32::from(c));
+        if let Err(reason) = hidden::check(text) {
+            let message = format!("{}: {reason}", shown(label).trim_matches('"'));
             self.report(Code::ControlCharacter, at, message);
         }
     }
@@ -127,20 +112,10 @@ impl Problems {
     /// Text that says something, within bounds.
     pub(crate) fn text<'n>(&mut self, label: &str, node: &'n Node, rules: Text) -> Option<&'n str> {
         let text = self.any_text(label, node)?;
-        if text.trim().is_empty() {
-            self.report(Code::FieldEmpty, node.at, format!("{label} is empty"));
-            return None;
-        }
-        let characters = text.chars().count();
-        if characters > rules.characters_max {
-            let message = format!("{label}: {characters} characters, {} allowed", rules.characters_max);
-            self.report(Code::FieldTooLong, node.at, message);
-            return None;
-        }
-        // All else that is hidden was refused when the file was read.
-        if let Some(c) = text.trim_end_matches('\n').chars().find(|c| !rules.lines && matches!(c, '\n' | '\t')) {
-            let message = format!("{label}: U+{:04X} is not allowed", u32::from(c));
-            self.report(Code::ControlCharacter, node.at, message);
+        // What is hidden was refused when the file was read.
+        if let Some((code, reason)) = rules.broken(text) {
+            let colon = if code == Code::FieldEmpty { "" } else { ":" };
+            self.report(code, node.at, format!("{label}{colon} {reason}"));
             return None;
         }
         Some(text)

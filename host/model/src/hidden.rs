@@ -103,6 +103,19 @@ pub(crate) fn first(text: &str) -> Option<char> {
     hidden(text).map(|(_, c)| c).find(|c| is_unseen(*c))
 }
 
+/// Whether nothing is hidden in a text, line ends and tabs apart.
+///
+/// # Errors
+/// What is.
+pub fn check(text: &str) -> Result<(), String> {
+    first(text).map_or(Ok(()), |c| Err(not_allowed(c)))
+}
+
+/// Why a text with this character is refused.
+pub fn not_allowed(c: char) -> String {
+    format!("U+{:04X} is not allowed", u32::from(c))
+}
+
 /// The same JSON with what is hidden in its texts as `\uXXXX`: whoever parses it gets equal values, and whoever reads it as it is, sees
 /// what stands there. `json` is JSON, or whole characters out of its middle.
 pub fn escaped(json: &str) -> Cow<'_, str> {

@@ -38,5 +38,6 @@ pub mod snapshot;
 pub mod statement;
 pub mod step;
 pub mod terminal;
+pub mod text;
 pub mod trust;
 mod yaml;

@@ -2,11 +2,12 @@
 //! Knows no file system.
 
 use crate::diagnostic::{Code, Diagnostic, Problems, shown};
-use crate::fields::{Text, optional};
+use crate::fields::optional;
 use crate::front_matter::{self, Document};
 use crate::names::SkillName;
 use crate::nearest::nearest;
 use crate::node::{Data, Node};
+use crate::text::Text;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

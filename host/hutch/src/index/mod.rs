@@ -5,6 +5,7 @@
 
 mod pages;
 pub mod shelf;
+mod texts;
 
 use crate::find::{About, KnownCommand, Told, told, words};
 use crate::package::{Outline, PackageError};
@@ -132,6 +133,14 @@ pub enum NotAnIndex {
     /// Larger than is read.
     #[error("it has more than {INDEX_BYTES_MAX} bytes")]
     Oversize,
+    /// With a text that no package has.
+    #[error("{at}: {reason}")]
+    Text {
+        /// Where it stands, as a JSON pointer.
+        at: String,
+        /// The rule that it breaks.
+        reason: String,
+    },
     /// More to search than is searched.
     #[error("its packages say more of themselves than is searched for each of their commands")]
     TooMuch,
@@ -282,7 +291,8 @@ impl Index {
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// Reads the document. Whoever wrote it, what comes out is in the order and has the pages that it has here.
+    /// Reads the document. Whoever wrote it, what comes out is in the order and has the pages that it has here, and its texts keep the rules
+    /// of manifests and contracts.
     ///
     /// # Errors
     /// It is no such document.
@@ -318,6 +328,7 @@ impl Index {
             }
         }
         index.searchable()?;
+        texts::check(&index)?;
         match index.is_in_order() {
             true => Ok(index),
             false => Err(NotAnIndex::Malformed("packages, releases or pages are not as hutch writes them".to_owned())),

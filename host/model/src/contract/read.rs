@@ -5,9 +5,10 @@ use super::{
     Parameter, ValueType, check,
 };
 use crate::diagnostic::{Code, Diagnostic, Position, Problems};
-use crate::fields::{Text, optional};
+use crate::fields::optional;
 use crate::json;
 use crate::node::{Data, Entry, Node};
+use crate::text::Text;
 
 const EFFECTS: [(&str, Effect); 3] = [("read", Effect::Read), ("write", Effect::Write), ("delete", Effect::Delete)];
 
@@ -247,8 +248,7 @@ impl<'n> Record<'n> {
     }
 
     fn text(&self, key: &str, problems: &mut Problems) -> Option<String> {
-        let rules = Text { characters_max: 4096, lines: true };
-        problems.text(&self.label(key), self.get(key)?, rules).map(str::to_owned)
+        problems.text(&self.label(key), self.get(key)?, Text::LONG).map(str::to_owned)
     }
 
     fn truth(&self, key: &str, problems: &mut Problems) -> Option<bool> {

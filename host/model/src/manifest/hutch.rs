@@ -3,10 +3,11 @@
 use super::{Guard, Requests};
 use crate::command_line::{EntryCommand, PAYLOAD_FOLDER};
 use crate::diagnostic::{Code, Position, Problems, shown};
-use crate::fields::{Text, optional};
+use crate::fields::optional;
 use crate::limits::{Limit, Unit};
 use crate::names::{EnvironmentName, PackagePath};
 use crate::node::{Data, Entry, Node};
+use crate::text::Text;
 use std::collections::BTreeMap;
 
 const KNOWN: [&str; 7] = ["state", "resources", "mounts", "env", "limits", "guard", "feedback"];

@@ -3,13 +3,14 @@
 use super::{Manifest, Requests, Scheduling, Version, hutch};
 use crate::command_line::{EntryCommand, EntryError};
 use crate::diagnostic::{Code, Diagnostic, Position, Problems, shown};
-use crate::fields::{NAMES_MAX, Text, optional};
+use crate::fields::{NAMES_MAX, optional};
 use crate::front_matter::{self, Document};
 use crate::hidden::hidden;
 use crate::names::{CommandPath, SkillName, Slug};
 use crate::nearest::nearest;
 use crate::node::{Data, Entry, Node};
 use crate::schedule::in_body;
+use crate::text::Text;
 use serde_json::Value;
 
 /// The value of `schema` that this reader understands.
