@@ -158,7 +158,7 @@ fn bounded(mut cell: String) -> String {
 fn wrapped(cell: &str, width: usize) -> Vec<&str> {
     let (mut lines, mut rest) = (Vec::new(), cell.trim_end());
     while lines.len() + 1 < LINES
-        && let Some(end) = end_of_line(rest, width)
+        && let Some(end) = end_of_line(rest.char_indices(), width)
     {
         let (line, next) = rest.split_at(end);
         let before = line.rsplit_once(' ').map(|(before, _)| before.trim_end()).filter(|before| !before.is_empty());
@@ -172,11 +172,10 @@ fn wrapped(cell: &str, width: usize) -> Vec<&str> {
     lines
 }
 
-/// The byte at which a line of this width ends, of which at least one character is; none if all fits.
-fn end_of_line(text: &str, width: usize) -> Option<usize> {
+/// The byte at which a line of this width ends, of which at least one character is; none if all fits. Each character is looked at once.
+fn end_of_line(letters: impl Iterator<Item = (usize, char)>, width: usize) -> Option<usize> {
     let mut taken = 0;
-    let mut letters = text.char_indices().enumerate();
-    letters.find_map(|(nth, (at, letter))| {
+    letters.enumerate().find_map(|(nth, (at, letter))| {
         taken += measure_text_width(letter.encode_utf8(&mut [0; 4]));
         (nth > 0 && taken > width).then_some(at)
     })
@@ -300,9 +299,26 @@ mod tests {
         assert!(text.ends_with('…') && text.lines().count() == LINES + 1, "{text}");
         assert_eq!(wrapped("買い", 1), ["買", "い"]);
         assert_eq!(wrapped("a  bc def", 4), ["a", "bc", "def"]);
-        // What stands on another character takes no place, and no more time than that: with time by its square this would not end.
-        let flood = format!("a{} b", "\u{301}".repeat(3_000_000));
-        assert_eq!(wrapped(&flood, 1), [flood.strip_suffix(" b").unwrap(), "b"]);
+        // What stands on another character takes no place, and no more work than that one.
+        let flood = format!("a{} b", "\u{301}".repeat(3_000));
+        let line = flood.strip_suffix(" b").unwrap();
+        assert_eq!(wrapped(&flood, 1), [line, "b"]);
+        let mut looked_at = 0;
+        assert_eq!(end_of_line(flood.char_indices().inspect(|_| looked_at += 1), 1), Some(line.len()));
+        assert_eq!(looked_at, line.chars().count() + 1);
+    }
+
+    #[test]
+    fn a_cell_has_so_many_characters_whatever_place_they_take() {
+        for one in ["x", "\u{301}"] {
+            let most = one.repeat(CHARACTERS_MAX);
+            for (cell, shown) in [(most.clone(), most.clone()), (most.clone() + "xx", most.clone() + "…")] {
+                assert_eq!(bounded(cell.clone()), shown);
+                let mut table = Table::of(["A".to_owned()], []);
+                table.row([(0, cell)]);
+                assert_eq!(table.rows[0][0].1, shown);
+            }
+        }
     }
 
     #[test]

@@ -101,6 +101,23 @@ fn an_update_that_has_no_time_for_all_leaves_the_rest_to_the_next() {
 }
 
 #[test]
+fn an_update_whose_time_is_over_when_it_begins_changes_nothing_and_says_so() {
+    fn standing() -> u64 {
+        7
+    }
+    let setting = Setting::new();
+    put(&setting.store, &[("a", "1"), ("b", "1")]);
+    setting.plain().update().unwrap();
+    put(&setting.store, &[("a", "2"), ("c/d", "2")]);
+    let plain = Plain { passed_ns: standing, ..setting.plain() };
+    assert_eq!(plain.update_within(Duration::ZERO).unwrap(), Updated { behind: true, ..Updated::default() });
+    assert_eq!(real(&setting.folder()), expected(&[("a", "1"), ("b", "1")]));
+    assert_eq!(setting.check(&["a", "b", "c/d"]), None, "what stands there is nobody's edit");
+    assert_eq!(plain.update_within(Duration::from_nanos(1)).unwrap(), Updated::default());
+    assert_eq!(real(&setting.folder()), expected(&[("a", "2"), ("c/d", "2")]));
+}
+
+#[test]
 fn an_update_that_is_cut_off_and_overtaken_ends_at_the_last_state() {
     let last: Files<'_> = &[("a/b", "->c"), ("d", "last"), ("z", "1")];
     for (before, after) in JOURNEYS {
