@@ -1,4 +1,4 @@
-//! Whose a home is: its owner's alone, whichever command makes it and whatever the umask lets.
+//! Whose a home is, and what is made of it elsewhere: its owner's alone, whichever command makes it and whatever the umask lets.
 
 use crate::support::{HUTCH, Machine, Ran, todo};
 use std::fs::{self, Permissions};
@@ -33,6 +33,22 @@ fn whichever_command_makes_a_home_nobody_else_may_enter_it() {
             assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
         }
     }
+}
+
+#[test]
+fn nobody_else_may_enter_a_folder_that_is_made_for_a_clients_file_or_a_volume() {
+    let machine = Machine::new();
+    machine.todo(&["add", "Buy milk"]).answer();
+    fs::create_dir_all(machine.path("mine")).unwrap();
+    fs::set_permissions(machine.path("mine"), Permissions::from_mode(0o755)).unwrap();
+    let export = |to| unmasked(&machine, &["instance", "export", "--volume", "state", "--output", to, &todo()]);
+    unmasked(&machine, &["mcp", "--client", "cursor", "--write", &todo()]).result("mcp");
+    for made in ["exported", "mine"] {
+        export(made).result("instance export");
+    }
+    export("nothing/exported").fault("NOT_FOUND", 20);
+    let modes = ["person/.cursor", "person/.cursor/mcp.json", "exported", "mine"].map(|it| mode(&machine.path(it)));
+    assert_eq!(modes, [0o700, 0o600, 0o700, 0o755], "what is there already stays as it is");
 }
 
 #[test]

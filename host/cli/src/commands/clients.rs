@@ -2,6 +2,7 @@
 
 use super::spliced;
 use crate::machine::new_file::{self, NewFile};
+use crate::machine::place::make_private;
 use crate::machine::{input, surroundings};
 use crate::package::packages::is_there;
 use crate::refusal::fault::Fault;
@@ -88,7 +89,7 @@ impl Client {
         let names = [self.key(), NAME];
         if !is_there(path) {
             let text = spliced::with("{}", &names, server).map_err(|error| Fault::host(error.to_string()))?;
-            make(new_file::folder_of(path))?;
+            make_private(new_file::folder_of(path))?;
             return NewFile::begin_private(path)?.filled(format!("{text}\n").as_bytes()).map(|()| None);
         }
         let bytes = input::whole(path, FILE_BYTES_MAX, wait)?;
@@ -129,11 +130,6 @@ fn kept(path: &Path, bytes: &[u8]) -> Result<String, Fault> {
     let backup = free.ok_or_else(|| Fault::usage(format!("{} has too many backups beside it", path.display())))?;
     NewFile::begin_private(&backup)?.filled(bytes)?;
     Ok(backup.display().to_string())
-}
-
-#[expect(clippy::disallowed_methods, reason = "a client that was not configured yet may have no folder for it")]
-fn make(folder: &Path) -> Result<(), Fault> {
-    std::fs::create_dir_all(folder).map_err(|error| Fault::file(folder, &error))
 }
 
 fn here(name: &str) -> Result<PathBuf, Fault> {

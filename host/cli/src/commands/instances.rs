@@ -13,6 +13,7 @@ use crate::flags::selection::Page;
 use crate::machine::input::{self, Source};
 use crate::machine::needs::Needs;
 use crate::machine::new_file::{self, NewFile};
+use crate::machine::place::private_folders;
 use crate::machine::{progress, stores, surroundings};
 use crate::package::carried;
 use crate::refusal::fault::Fault;
@@ -388,7 +389,7 @@ fn folder(path: &Path) -> Result<cap_std::fs::Dir, Fault> {
     open_folder(path).map_err(|error| Fault::file(path, &error))
 }
 
-/// The folder to write into, made if it is missing; a preview makes none.
+/// The folder to write into, made for its owner alone if it is missing; a preview makes none.
 #[expect(clippy::disallowed_methods, reason = "the operator names it")]
 fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault> {
     match path.exists() {
@@ -398,7 +399,7 @@ fn target(path: &Path, preview: bool) -> Result<Option<cap_std::fs::Dir>, Fault>
             folder(parent).map(|_| None)
         }
         false => {
-            std::fs::create_dir(path).map_err(|error| Fault::file(path, &error))?;
+            private_folders().create(path).map_err(|error| Fault::file(path, &error))?;
             folder(path).map(Some)
         }
     }

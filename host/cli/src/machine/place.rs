@@ -2,6 +2,7 @@
 
 use crate::refusal::fault::Fault;
 use hutch::installed::Pin;
+use std::fs::DirBuilder;
 use std::path::{Path, PathBuf};
 
 /// A package, found.
@@ -40,12 +41,17 @@ pub(crate) fn without_links(path: &Path) -> PathBuf {
     path.canonicalize().or_else(|_| std::path::absolute(path)).unwrap_or_else(|_| path.to_owned())
 }
 
-/// Makes a folder of the home, and the home, where they are missing: whatever the umask lets, nobody else may enter what is made.
+/// Makes a folder, and the way to it, where they are missing: whatever the umask lets, nobody else may enter what is made.
+#[expect(clippy::disallowed_methods, reason = "the caller or the home names the folder, and this makes the way to it")]
 pub(crate) fn make_private(folder: &Path) -> Result<(), Fault> {
-    let mut builder = std::fs::DirBuilder::new();
-    builder.recursive(true);
+    private_folders().recursive(true).create(folder).map_err(|error| Fault::file(folder, &error))
+}
+
+/// What makes folders that nobody else may enter.
+pub(crate) fn private_folders() -> DirBuilder {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+    let mut builder = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way to it")]
-    builder.create(folder).map_err(|error| Fault::file(folder, &error))
+    builder
 }
