@@ -472,7 +472,7 @@ fn questions_find_the_command_among_all_packages() {
 #[test]
 fn a_sample_has_at_most_200_lines_of_code() {
     for name in ["books", "calendar", "convert", "files", "images", "json", "notes", "tables"] {
-        let most = if name == "calendar" { 360 } else { 200 };
+        let most = if name == "calendar" { 343 } else { 200 };
         let sources = std::fs::read_dir(repository().join("guest-todo/samples").join(name).join("src")).unwrap();
         let sources = sources.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("tests.rs"));
         let text: String = sources.map(|path| std::fs::read_to_string(path).unwrap()).collect();

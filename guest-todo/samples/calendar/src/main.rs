@@ -6,16 +6,15 @@ mod ics;
 mod tests;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::ops::Range;
 
 use calcard::common::timezone::Tz;
 use calcard::icalendar::{ICalendar, ICalendarProperty as Property};
-use chrono::{DateTime, Datelike, Days, Duration, NaiveDate, NaiveTime};
+use chrono::{Datelike, Days, Duration, NaiveDate, NaiveTime};
 use hutch_guest::folder::{EDITS_CONFLICT, EDITS_TOO_MANY, Edits, FOLDER_DENIED, Folder};
 use hutch_guest::input::FILE_UNREADABLE;
 use hutch_guest::value::invalid;
 use hutch_guest::{Call, Changed, Command, Date, Failure, Page, Reads, Row, Writes};
-use ics::{CALENDAR_INVALID, END, Occurrence, STEPS_MAX, Shown, calendars, moment, occurrences};
+use ics::{CALENDAR_INVALID, END, Occurrence, STEPS_MAX, Shown, Span, calendars, moment, occurrences};
 
 /// Bytes of one calendar.
 const CALENDAR_BYTES_MAX: u64 = 8 << 20;
@@ -99,10 +98,9 @@ impl Reads for Free {
         let (days, found) = found(self.from, self.days, &self.zone, &self.calendar, call)?;
         let (mut gaps, zone) = (Vec::new(), days.start.timezone());
         let work = |day: &NaiveDate| self.weekends || day.weekday().number_from_monday() < 6;
-        for day in days.start.date_naive().iter_days().take_while(|day| *day < days.end.date_naive()).filter(work) {
-            let Some((mut at, end)) = moment(day.and_time(opens), zone).zip(moment(day.and_time(closes), zone)) else {
-                continue;
-            };
+        let open = |day: NaiveDate| moment(day.and_time(opens), zone).zip(moment(day.and_time(closes), zone));
+        let dates = days.start.date_naive().iter_days().take_while(|day| *day < days.end.date_naive());
+        for (mut at, end) in dates.filter(work).filter_map(open) {
             let busy = found.iter().filter(|(_, busy, _)| *busy).map(|(time, ..)| time.clone());
             for time in busy.chain([end..end]) {
                 let until = time.start.with_timezone(&zone).min(end);
@@ -153,26 +151,24 @@ impl Writes for Add {
         let time = |name: &str, text: &str| {
             let zone = self.zone.as_ref().filter(|_| !text.ends_with('Z')).map(|id| format!(";TZID={id}"));
             let kind = if text.contains('T') { zone.unwrap_or_default() } else { ";VALUE=DATE".to_owned() };
-            format!(
-                "{name}{kind}:{}\r\n",
-                text.replace(".000", "").replace(|it: char| "-:".contains(it) || it.is_control(), "")
-            )
+            let digits = text.replace(".000", "").replace(|it: char| "-:".contains(it) || it.is_control(), "");
+            format!("{name}{kind}:{digits}\r\n")
         };
+        let rule = |rule: &String| format!("RRULE:{}\r\n", rule.replace(char::is_control, ""));
         let now = call.now.to_string();
         let now = now.split_once('.').map_or("", |(seconds, _)| seconds);
-        let mut lines = time("DTSTART", &self.start) + &time("DTSTAMP", &format!("{now}Z"));
-        lines += &self.end.as_ref().map(|end| time("DTEND", end)).unwrap_or_default();
-        lines += &self
-            .repeat
-            .as_ref()
-            .map(|rule| format!("RRULE:{}\r\n", rule.replace(char::is_control, "")))
-            .unwrap_or_default();
+        let lines = [
+            time("DTSTART", &self.start),
+            time("DTSTAMP", &format!("{now}Z")),
+            self.end.as_ref().map(|end| time("DTEND", end)).unwrap_or_default(),
+            self.repeat.as_ref().map(rule).unwrap_or_default(),
+        ];
         let (mut files, several) = (self.calendar.files()?, "is not one file, such as data/home.ics");
         let file = files.pop().filter(|_| files.is_empty());
         let file = file.ok_or_else(|| Failure::new(EDITS_CONFLICT, format!("{} {several}", self.calendar.text())))?;
         let mut done = Err(unreadable(&file));
         edits.rewrite(&file, CALENDAR_BYTES_MAX, |text| {
-            done = added((text, &file.path), &lines, &self.summary);
+            done = added((text, &file.path), &lines.concat(), &self.summary);
             (1, done.as_ref().map_or(text, |(text, _)| text).to_owned())
         })?;
         done.map(|(_, shown)| Changed::yes(shown))
@@ -200,14 +196,11 @@ fn added((text, path): (&str, &str), lines: &str, summary: &str) -> Result<(Stri
     Ok((format!("{}{inside}{}", &text[..end], &text[end..]), shown))
 }
 
-/// Some days from midnight to midnight, and what is in them, by time.
-fn found(
-    from: Option<Date>,
-    days: u32,
-    zone: &str,
-    calendar: &Folder,
-    call: &Call,
-) -> Result<(Range<DateTime<Tz>>, Vec<Occurrence>), Failure> {
+/// Some days from midnight to midnight, and what is in them.
+type Found = (Span, Vec<Occurrence>);
+
+/// Looks some days of calendars through, by time.
+fn found(from: Option<Date>, days: u32, zone: &str, calendar: &Folder, call: &Call) -> Result<Found, Failure> {
     let unknown = || invalid("zone", zone, "a time zone such as Europe/Berlin, which has these days");
     let zone = zone.parse::<Tz>().map_err(|()| unknown())?;
     let first = from.unwrap_or(call.now.date()).to_string().parse::<NaiveDate>().unwrap_or_default();
