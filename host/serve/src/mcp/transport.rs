@@ -3,7 +3,7 @@
 
 use super::handler::{Desk, unfit};
 use super::lines::Lines;
-use super::message;
+use super::message::{self, Refusal};
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, ClientRequest, ErrorCode, GetMeta, JsonRpcMessage, ProtocolVersion, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -20,6 +20,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 const GRACE: Duration = Duration::from_secs(1);
 /// How long what was stopped then may take to say so.
 const STOPPING: Duration = Duration::from_secs(5);
+
+/// How many refusals may wait until somebody reads them: with more, nothing is read either.
+const REFUSALS_MAX: usize = 1024;
 
 /// How many cancelled requests are remembered.
 const CANCELLED_MAX: usize = 1024;
@@ -69,6 +72,13 @@ impl Open {
         self.answered.notify_one();
     }
 
+    /// Waits until there is room for one more.
+    async fn room(&self) {
+        while self.ids().refusals >= REFUSALS_MAX {
+            self.answered.notified().await;
+        }
+    }
+
     /// What was to be sent reached whoever reads, or nobody does.
     fn sent(&self, is_sent: bool) {
         if !is_sent {
@@ -104,6 +114,16 @@ fn begins(request: &ClientRequest) -> bool {
         ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
         _ => is_known && meta.missing_required_keys(&ProtocolVersion::V_2026_07_28).is_empty(),
     }
+}
+
+/// The next message, once there is room for its refusal.
+async fn receive<R, W>(lines: &mut Lines<R, W>, open: &Open) -> Option<Result<RxJsonRpcMessage<RoleServer>, Refusal>>
+where
+    R: AsyncRead + Unpin,
+    W: AsyncWrite + Unpin,
+{
+    open.room().await;
+    lines.receive().await
 }
 
 /// A transport that keeps the rules on behalf of its client.
@@ -222,7 +242,7 @@ where
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         while self.until.is_none() {
             let message = tokio::select! {
-                message = self.lines.receive() => message,
+                message = receive(&mut self.lines, &self.open) => message,
                 () = self.open.unread.notified() => {
                     self.desk.close();
                     None
@@ -262,5 +282,25 @@ mod tests {
         assert_eq!(open.ids().cancelled.len(), CANCELLED_MAX);
         assert!(open.is_empty());
         assert!(open.insert(&id(0)) && !open.insert(&id(1)) && !open.insert(&id(CANCELLED_MAX)));
+    }
+
+    #[test]
+    fn so_many_refusals_wait_and_then_nothing_is_read() {
+        let open = Open::default();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            for _ in 0..REFUSALS_MAX {
+                open.room().await;
+                open.refuse();
+            }
+            let mut room = std::pin::pin!(open.room());
+            tokio::select! {
+                biased;
+                () = &mut room => panic!("there is room for one more"),
+                () = std::future::ready(()) => {}
+            }
+            open.refused();
+            room.await;
+        });
     }
 }
