@@ -129,12 +129,13 @@ fn fields_and_query_take_parts_out() {
         item("images", "0.1.0"),
         item("json", "0.1.0"),
         item("notes", "0.1.0"),
+        item("pdf", "0.1.0"),
         item("tables", "0.1.0"),
         item("todo", "0.2.0"),
     ];
     assert_eq!(items["items"], json!(all));
-    assert_eq!(hutch.line("catalog packages --query items[8].slug").stdout, "\"todo\"\n");
-    assert_eq!(hutch.line("catalog packages --query items[8].slug --human").stdout, "todo\n");
+    assert_eq!(hutch.line("catalog packages --query items[9].slug").stdout, "\"todo\"\n");
+    assert_eq!(hutch.line("catalog packages --query items[9].slug --human").stdout, "todo\n");
     assert_eq!(hutch.line("catalog packages --fields nothing").code(), "USAGE");
     let id = hutch.call(&["run", "--query", "output.items[0].id", "packages/todo", "add", "x"]);
     assert_eq!((id.status, id.stdout.as_str()), (0, "\"td_0001\"\n"));
