@@ -178,6 +178,7 @@ fn what_a_component_is_it_is_asked_behind_a_ring_and_nowhere_else() {
     let lines = [
         ("meta", &["meta", folder][..]),
         ("meta", &["meta", folder, "add"]),
+        ("examples", &["examples", folder]),
         ("explain-error", &["explain-error", "NOT_FOUND", folder]),
         ("check", &["check", &todo]),
         ("pack", &["pack", "--dry-run", &todo]),

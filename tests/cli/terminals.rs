@@ -147,6 +147,7 @@ fn headings_stand_out_where_they_can_and_are_wanted() {
         (&["catalog", "--human"][..], "PACKAGE  VERSION  TRUST "),
         (&["ledger", "list", "--human", "todo"], "N  AT"),
         (&["skills", "--human"], "NAME             DESCRIPTION"),
+        (&["examples", "--human", "todo"], "To-do"),
         (&["doctor", "--human"], "STATUS  CHECK"),
     ] {
         let (status, seen) = on_terminal(&machine, words);

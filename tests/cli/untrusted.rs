@@ -32,6 +32,9 @@ error          details.stdout                                  guest.prose
 error          details.violations[].message"                   parameter.choice parameter.default parameter.description
 error          fixes[].cmd'                                    file.name
 error          message"                                        parameter.choice parameter.default parameter.description
+examples       result.items[].arguments[]                      example.argument
+examples       result.items[].description                      example.description
+examples       result.items[].line'                            example.argument
 explain-error  result.meanings[].cause                         error.description
 explain-error  result.meanings[].fix                           error.fix
 find           result.items[].description                      command.description
@@ -96,8 +99,6 @@ mcp_tools      tools[].inputSchema.properties.text.description parameter.descrip
 mcp_tools      tools[].outputSchema.description                schema.description
 mcp_tools      tools[].outputSchema.title                      schema.title
 meta           result.commands[].description                   command.description
-meta           result.commands[].examples[].description        example.description
-meta           result.commands[].examples[].line'              example.argument
 meta           result.commands[].failures[].description        error.description
 meta           result.commands[].inputs[].choices[]            parameter.choice parameter.default
 meta           result.commands[].inputs[].default              parameter.default
@@ -152,6 +153,7 @@ const FOR_PEOPLE: &str = "
 catalog        column:DESCRIPTION
 envelope       field:output field:stdout field:stderr
 error          double-quotes single-quotes below:the_guest's_standard_output: below:the_guest's_standard_error:
+examples       heading
 explain-error  field:cause field:fix
 find           column:DESCRIPTION
 help           whole
@@ -159,7 +161,7 @@ issue          column:MESSAGE field:message
 ledger_bytes   double-quotes
 ledger_list    single-quotes
 ledger_show    field:output field:argv field:stdout field:stderr field:changes
-meta           column:DESCRIPTION field:description field:choices field:default field:summary field:line
+meta           column:DESCRIPTION field:description field:choices field:default field:summary
 plan           field:path change
 replay         field:output field:stdout
 run            whole

@@ -3,9 +3,9 @@
 
 use crate::answer::output::Output;
 use crate::commands::{
-    apply, backup, catalog, certify, check, compile, dev, doctor, explain_error, find, gc, index, init, install,
-    instances, issue, ledger, map, mcp, meta, pack, plan, prove, push, reach, replay, run, schedule, serve, shell,
-    show, sign, skills, state, trust, undo, validate, verify,
+    apply, backup, catalog, certify, check, compile, dev, doctor, examples, explain_error, find, gc, index, init,
+    install, instances, issue, ledger, map, mcp, meta, pack, plan, prove, push, reach, replay, run, schedule, serve,
+    shell, show, sign, skills, state, trust, undo, validate, verify,
 };
 use crate::flags::global::Global;
 use crate::line::words::Words;
@@ -194,6 +194,8 @@ commands! {
     /// On this machine alone unless --listen says otherwise, until SIGTERM. Callers send a token of the token file as Authorization:
     /// Bearer TOKEN. What is asked for is answered as by the command of the same name.
     Serve(serve::ServeArguments): "serve", Needs::NOTHING.serves(), |global, own, output| serve::serve(global, &own, output);
+    /// Show example calls
+    Examples(examples::ExamplesArguments): "examples", Needs::NOTHING.asks(), |global, own, output| examples::examples(global, &own, output);
     /// Explain an error code
     ExplainError(explain_error::ExplainErrorArguments): "explain-error", Needs::NOTHING.asks(), |global, own, output| explain_error::explain_error(global, &own, output);
     /// Install or update a package

@@ -31,7 +31,6 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("describe", &["meta"]),
     ("diff", &["state diff", "ledger show"]),
     ("download", &["pack"]),
-    ("examples", &["meta"]),
     ("exec", &["run", "meta"]),
     ("execute", &["run", "meta"]),
     ("export", &["pack"]),

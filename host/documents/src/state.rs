@@ -24,8 +24,8 @@ pub struct DiffAnswer {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(with = "Open")]
     volumes: BTreeMap<String, VolumeStatus>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    unsettled: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unsettled: Option<Vec<String>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -97,7 +97,7 @@ pub fn outside_value(session: &Session) -> Result<Value, Failure> {
         changes.insert(name.clone(), changed);
         volumes.insert(name, status);
     }
-    Ok(json!(DiffAnswer { changed: Changed::from(&changes), volumes, unsettled: session.unsettled()? }))
+    Ok(json!(DiffAnswer { changed: Changed::from(&changes), volumes, unsettled: Some(session.unsettled()?) }))
 }
 
 /// What a folder held when an entry had left it, or holds now, an [`ItemAnswer`] each; all volumes if no path is named.

@@ -120,6 +120,7 @@ fn every_command_takes_a_packed_file_for_its_folder() {
         "check PACKAGE",
         "show PACKAGE --skill todo-usage",
         "meta PACKAGE reminder set",
+        "examples PACKAGE",
         "explain-error NOT_FOUND PACKAGE",
         "find remind --in PACKAGE",
         "catalog PACKAGE",

@@ -134,6 +134,7 @@ pub(super) fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<Str
         ("meta", &["meta", p]),
         ("meta", &["meta", p, "args"]),
         ("meta", &["meta", p, "argz"]),
+        ("examples", &["examples", p]),
         ("explain-error", &["explain-error", "ASKED_FOR", p]),
         ("trust", &["trust", "show", p]),
         ("schedule", &["schedule", p]),

@@ -189,6 +189,16 @@ struct Problem {
     suggestion: Option<String>,
 }
 
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct ExampleItem {
+    pub(crate) by: By,
+    pub(crate) command: String,
+    pub(crate) description: String,
+    pub(crate) arguments: Vec<String>,
+    pub(crate) exit_status: u8,
+    pub(crate) line: String,
+}
+
 /// What `meta` answers.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
@@ -255,15 +265,7 @@ pub(crate) struct MetaCommand {
     pub(crate) output: Value,
     pub(crate) failures: Vec<MetaFailure>,
     pub(crate) schemas: Option<String>,
-    pub(crate) examples: Vec<MetaExample>,
-}
-
-/// A call that the package shows.
-#[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct MetaExample {
-    pub(crate) description: String,
-    pub(crate) line: Option<String>,
-    pub(crate) exit_status: u8,
+    pub(crate) examples: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

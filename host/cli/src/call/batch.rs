@@ -37,6 +37,17 @@ pub(crate) struct Item {
     /// The guest's randomness.
     #[serde(default)]
     pub(crate) seed: Option<Seed>,
+    // What `hutch examples` says besides: so that its answer is a batch as it is.
+    #[serde(default, rename = "by")]
+    _by: Option<String>,
+    #[serde(default, rename = "command")]
+    _command: Option<String>,
+    #[serde(default, rename = "description")]
+    _description: Option<String>,
+    #[serde(default, rename = "exit_status")]
+    _exit_status: Option<u8>,
+    #[serde(default, rename = "line")]
+    _line: Option<String>,
 }
 
 /// Reads a batch of invocations from standard input, which must not be a terminal.
@@ -154,7 +165,7 @@ mod tests {
             "{\"arguments\":[\"add\",\"x\"]}\n{\"arguments\":[\"list\"]}\n",
             "[\"add\",\"x\"] [\"list\"]",
             "[[\"add\",\"x\"],{\"arguments\":[\"list\"]}]",
-            r#"{"ok":true,"result":{"items":[{"arguments":["add","x"]},["list"]]},"rules":[]}"#,
+            r#"{"ok":true,"result":{"items":[{"arguments":["add","x"],"by":"package","exit_status":0,"line":"l"},["list"]]},"rules":[]}"#,
             r#"{"items":[["add","x"],["list"]]}"#,
         ];
         for form in forms {

@@ -2,8 +2,8 @@
 
 use crate::answer::output::Output;
 use crate::answers::{
-    MetaAnswer, MetaCommand, MetaDescribed, MetaExample, MetaFailure, MetaGrants, MetaLine, MetaListed, MetaPackage,
-    MetaSemantics, ToolsAnswer,
+    MetaAnswer, MetaCommand, MetaDescribed, MetaFailure, MetaGrants, MetaLine, MetaListed, MetaPackage, MetaSemantics,
+    ToolsAnswer,
 };
 use crate::flags::global::Global;
 use crate::line::call_line::CallLine;
@@ -14,7 +14,7 @@ use crate::screen::human;
 use clap::{Args, ValueEnum};
 use hutch_documents::By;
 use hutch_model::asks::Asks;
-use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract, Example, Failure, Parameter};
+use hutch_model::contract::{CONTRACT_SCHEMA, Command, Contract, Failure, Parameter};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::manifest::Manifest;
@@ -28,7 +28,7 @@ pub(crate) struct MetaArguments {
     /// The folder that holds APP.md, a packed file, or an installed package
     #[arg(value_name = "PACKAGE")]
     pub(super) package: PathBuf,
-    /// The words of one command, of which all is told, with calls that show it; all commands are listed if absent
+    /// The words of one command, of which all is told; all commands are listed if absent
     #[arg(value_name = "COMMAND")]
     pub(super) command: Vec<String>,
     /// Print the form of another system instead
@@ -118,7 +118,7 @@ fn is_confirmed(manifest: &Manifest, command: &Command) -> bool {
 }
 
 /// The commands that the words name: all for none.
-fn wanted<'c>(
+pub(super) fn wanted<'c>(
     contract: &'c Contract,
     words: &[String],
     call: &str,
@@ -167,15 +167,7 @@ fn describe(contract: &Contract, manifest: &Manifest, command: &Command, call: &
         output: shape(&command.output_schema),
         failures: failures.map(failed).collect(),
         schemas,
-        examples: command.examples.iter().map(|example| shown(example, call, line)).collect(),
-    }
-}
-
-fn shown(example: &Example, call: &str, line: &CallLine) -> MetaExample {
-    MetaExample {
-        description: example.description.clone(),
-        line: line.elsewhere(["run", call].into_iter().chain(example.args.iter().map(String::as_str))),
-        exit_status: example.exit_status,
+        examples: line_of(line, "examples", call, command),
     }
 }
 

@@ -10,6 +10,7 @@ pub(crate) mod compile;
 mod compiled;
 pub(crate) mod dev;
 pub(crate) mod doctor;
+pub(crate) mod examples;
 pub(crate) mod explain_error;
 mod files;
 pub(crate) mod find;

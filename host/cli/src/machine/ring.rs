@@ -42,7 +42,7 @@ pub(crate) const AROUND: [&str; 11] = [
 pub(crate) const SERVING: [&str; 2] = ["mcp", "serve"];
 
 /// The commands that ask components what they are, in a process that there is a ring around, and start no other guest.
-pub(crate) const ASKING: [&str; 6] = ["check", "pack", "push", "sign", "meta", "explain-error"];
+pub(crate) const ASKING: [&str; 7] = ["check", "pack", "push", "sign", "meta", "examples", "explain-error"];
 
 /// The commands that there are rings around, but those that are left out, as they are told.
 pub(crate) fn around(left_out: &[&str]) -> String {

@@ -96,7 +96,7 @@ pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
             Some(slug) => {
                 let report = report.suggest(format!("did you mean {slug}?"));
                 // A guess confirms nothing.
-                let made = global.line.is_command(&["run", "plan", "validate", "meta", "show", "check"]);
+                let made = global.line.is_command(&["run", "plan", "validate", "meta", "show", "examples", "check"]);
                 let named = path.to_str().filter(|_| made && !global.yes && !global.line.words().asks("--yes"));
                 let again = named.and_then(|named| global.line.replacing(named, &[&slug]));
                 let report =

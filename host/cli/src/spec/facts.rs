@@ -191,6 +191,7 @@ const TABLE: &[(&str, Facts)] = &[
     ("mcp", writes::<McpAnswer>(&[PACKAGE, INSTANCE, JUDGED, COMPONENT, &[AlreadyExists, Cancelled, ConfirmationRequired, Conflict, ServerBusy]])),
     ("serve", writes::<ServeAnswer>(&[PACKAGE, INSTANCE, COMPONENT, &[AlreadyExists, AuthenticationRequired, Cancelled,
         ConfirmationRequired, Conflict, RequestConflict, RequestInvalid, ServerBusy, SignatureInvalid]])),
+    ("examples", reads::<Listed<ExampleItem>>(&[PACKAGE, JUDGED, &[ComponentInvalid]])),
     ("skills", reads::<SkillsAnswers>(&[])),
     ("explain-error", reads::<ExplainAnswer>(&[PACKAGE, JUDGED])),
     ("install", writes::<InstallAnswers>(&[PACKAGE, SIGNERS, REGISTRY, JUDGED, &[AlreadyExists, ConfirmationRequired, LockDiffers,
@@ -248,7 +249,7 @@ mod tests {
         let commands: BTreeSet<String> = leaves(&all, "").into_iter().map(|(_, path)| path).collect();
         assert_eq!(commands, TABLE.iter().map(|(path, _)| (*path).to_owned()).collect());
         assert_eq!(commands, EXAMPLES.keys().cloned().collect());
-        assert!(commands.len() <= 52, "{commands:?}");
+        assert!(commands.len() <= 53, "{commands:?}");
     }
 
     #[test]
