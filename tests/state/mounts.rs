@@ -652,7 +652,7 @@ fn what_a_link_leads_tools_to_is_refused_unless_it_is_granted() {
     ];
     for (guest, by) in guests {
         let answer = granted.run(":rw", guest);
-        let because = format!("because of {by},");
+        let because = format!("because of \\\"{by}\\\",");
         assert!(answer.status == 11 && answer.stderr.contains(&because), "{guest:?}: {}", answer.stderr);
         assert_eq!(granted.tree(), before, "{guest:?}");
     }

@@ -125,7 +125,7 @@ pub enum Failure {
         path: String,
     },
     /// A folder was granted for writing, and not with what tools act on, and tools act on all of it.
-    #[error("tools act on what is in {path} because of {by}, and only a grant with :rwx lets a run change it")]
+    #[error("tools act on what is in {path} because of {by:?}, and only a grant with :rwx lets a run change it")]
     MountActedOn {
         /// The folder.
         path: String,

@@ -311,14 +311,23 @@ pub(crate) fn failure(mount: &Mount, error: CarryError) -> Failure {
     use std::io::ErrorKind;
     let changed = matches!(error, CarryError::Changed(_));
     let denied = matches!(&error, CarryError::Io { source, .. }
-        if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::DirectoryNotEmpty
-            | ErrorKind::CrossesDevices))
+        if matches!(source.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem | ErrorKind::DirectoryNotEmpty))
         || matches!(
             error,
-            CarryError::Withheld(_) | CarryError::ActedOn(_) | CarryError::LedTo { .. } | CarryError::NotShown(_)
+            CarryError::Withheld(_)
+                | CarryError::ActedOn(_)
+                | CarryError::LedTo { .. }
+                | CarryError::NotShown(_)
+                | CarryError::Untold(_)
         );
     let path = mount.path().display().to_string();
     match error {
+        CarryError::Io { path: below, source } if source.kind() == ErrorKind::CrossesDevices => {
+            let reason = format!(
+                "{below:?} can't be moved to where it would be kept: it lies in a folder that is mounted in this one, or in a lower layer"
+            );
+            Failure::Mount { path, reason, changed: false, denied: true, left: false }
+        }
         CarryError::Object(error) => StoreError::object(path, &error).into(),
         error => {
             let left = matches!(error, CarryError::Left { .. });

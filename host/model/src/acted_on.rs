@@ -3,8 +3,7 @@
 
 use crate::hidden::is_hidden;
 
-/// These, however they are cased. `HEAD` is what makes a folder of any name a repository, whose `config` names programs. What agents read as
-/// their instructions is among them, and what compilers, test runners and interpreters load unasked.
+/// These, however they are cased. What agents read as their instructions is among them, and what compilers, test runners and interpreters load unasked.
 pub const NAMES: &[&str] = &[
     "_dir-locals-2.el",
     "_dir-locals.el",
@@ -16,6 +15,7 @@ pub const NAMES: &[&str] = &[
     "agent.md",
     "agents.md",
     "agents.override.md",
+    "app.md",
     "autorun.inf",
     "bunfig.toml",
     "claude.local.md",
@@ -33,10 +33,9 @@ pub const NAMES: &[&str] = &[
     "directory.solution.targets",
     "gemini.md",
     "global.json",
-    "head",
+    "hutch.lock",
     "irb.rc",
     "microsoft.powershell_profile.ps1",
-    "mise",
     "mise.toml",
     "nuget.config",
     "opencode.json",
@@ -86,8 +85,12 @@ pub const AROUND: &[(&str, &str)] = &[
 ///
 /// A dot is enough, on purpose: tools come and go, and a list of theirs would always be one too short. So `.gitkeep`, which nothing acts
 /// on, is withheld, and so is `.gitignore`, by which what people commit and what agents see can be changed.
+///
+/// `HEAD` is what makes the folder that it is in a repository, whose `config` names programs; a folder so called is none. What is below
+/// `mise/conf…` is read as `mise.toml` is.
 pub fn is_acted_on(path: &str) -> bool {
-    path.split('/').any(|name| {
+    let (last, mut is_in_mise) = (path.split('/').count(), false);
+    path.split('/').zip(1..).any(|(name, number)| {
         let name: String = name.chars().filter(|c| !is_hidden(*c)).flat_map(plain).collect();
         // Windows takes neither dots nor spaces at the end for a part of a name, and what stands behind a colon for a stream of the file.
         let name = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
@@ -96,6 +99,8 @@ pub fn is_acted_on(path: &str) -> bool {
             || ENDINGS.iter().any(|ending| name.ends_with(ending))
             || AROUND.iter().any(|(begins, ends)| name.strip_prefix(begins).is_some_and(|rest| rest.ends_with(ends)))
             || is_short(name)
+            || (name == "head" && number == last)
+            || (std::mem::replace(&mut is_in_mise, name == "mise") && name.starts_with("conf"))
     })
 }
 
@@ -169,6 +174,9 @@ mod tests {
             "x.in\u{fb06}ructions.md",
             "bun\u{fb01}g.toml",
             "mise/config.toml",
+            "a/Mise/conf.d/x.toml",
+            "demo/APP.md",
+            "hutch.lock",
             "mise.local.toml",
             "Mise.production.local.toml",
             "Directory.Build.props",
@@ -220,6 +228,9 @@ mod tests {
             "misc/config.toml",
             "emacs",
             "global.jsonl",
+            "layouts/head/meta.html",
+            "src/mise/main.rs",
+            "mise/src/conf.rs",
             "dir-locals.el",
             "chatmode.md",
             "reagent.md",

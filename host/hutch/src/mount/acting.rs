@@ -1,31 +1,33 @@
 //! What in a granted folder tools act on although its own path does not say so ([`is_acted_on`]): a link that they follow leads to it, a
-//! `.git` file names it, or it is in a repository that has no folder of its own (`HEAD`). What the text of other files names is not followed.
+//! `.git` file names it, or it is in a repository that has no folder of its own (`HEAD`). What the text of other files names is not followed,
+//! nor are links in folders outside.
 
+use super::carry::{CarryError, io_at};
 use super::objects::open_below;
-use super::{Mount, STAGING};
+use super::{Mount, STAGING, identity};
 use cap_std::fs::{Dir, FileType};
-use hutch_folder::{look, open_file};
+use hutch_folder::{Form, Stamp, look, open_file};
 use hutch_model::acted_on::is_acted_on;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-/// Among how many names links are looked for.
+/// How far links are looked for and followed. Where there is more, nothing is changed: a guest could push what it must not change out of sight.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Looks {
-    /// Those beside what is changed and in the folders above first, which are looked through whole: the guest had paid for that. Then, breadth
-    /// first, wherever they are.
+    /// So many names of the folder and of all below.
     pub(super) names: usize,
-    /// In folders that tools act on themselves; where there are more, nothing is changed.
-    pub(super) acted_on_names: usize,
+    /// So many parts of paths by all links together.
+    pub(super) steps: usize,
 }
 
-const NAMES_MAX: usize = 1 << 16;
-const ACTED_ON_NAMES_MAX: usize = 1 << 20;
+const NAMES_MAX: usize = 1 << 20;
+const FOLLOWED_STEPS_MAX: usize = 1 << 18;
 
-pub(super) const LOOKS: Looks = Looks { names: NAMES_MAX, acted_on_names: ACTED_ON_NAMES_MAX };
+pub(super) const LOOKS: Looks = Looks { names: NAMES_MAX, steps: FOLLOWED_STEPS_MAX };
 
-/// Links are followed so far, as a system does.
+/// A link is followed through so many others, as a system does.
 const FOLLOWED_MAX: usize = 40;
 
 /// The longest file that names another folder of a repository.
@@ -34,127 +36,154 @@ const POINTER_BYTES_MAX: u64 = 8192;
 /// What packages of JavaScript are in. Links below lead to code that only runs when somebody starts it, often to sources beside it.
 const NOT_FOLLOWED: &str = "node_modules";
 
-/// Places by path below the granted folder, in lower case, as some file systems take it; "" is all of it. Each with what has tools act on
-/// it.
+/// What makes a folder of any name a repository.
+const HEAD: &str = "HEAD";
+
+/// Places in a granted folder that tools act on.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Acting(BTreeMap<String, String>);
+pub(super) struct Acting {
+    /// By path below the folder, in lower case, as some file systems take it; "" is all of it. Each with what has tools act on it. What ends
+    /// with `/.` is a folder that has to stay one.
+    places: BTreeMap<String, String>,
+    /// Those that may be folders in which more links are.
+    led: Vec<String>,
+}
 
 impl Acting {
-    /// What stands above a granted folder, or is its own name, and leads tools there. What can't be listed leads nowhere.
-    pub(super) fn above(real_path: &Path) -> Acting {
-        let mut found = Found { real_path, places: Acting::default() };
+    /// What stands above a granted folder, or is its own name by the path without links or the one that was said, and leads tools there. What
+    /// can't be listed leads nowhere.
+    pub(super) fn above(said: &Path, real_path: &Path) -> Acting {
+        let mut found = Found::new(real_path, Acting::default(), LOOKS.steps);
+        let ways = if said.is_absolute() { found.followed(Path::new(""), said) } else { Ok(Way::default()) };
+        match ways {
+            Ok(way) => {
+                for path in way.links.iter().map(PathBuf::as_path).chain([said, real_path]) {
+                    if let Some(by) = path.ancestors().find(|folder| is_theirs(folder)) {
+                        found.add(real_path, by);
+                    }
+                }
+            }
+            Err(_) => drop(found.add(real_path, said)),
+        }
         for folder in real_path.ancestors() {
-            let name = folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            // Temporary folders have names that nobody configured.
-            if is_acted_on(name) && !name.starts_with(".tmp") {
-                found.add(real_path, &folder.display().to_string());
-            }
             let Ok(dir) = crate::package::open_folder(folder) else { continue };
-            if matches!(look(&dir, HEAD), Ok(Some(_))) {
-                found.add(real_path, &folder.join(HEAD).display().to_string());
+            if is_repository(&dir) {
+                found.add(real_path, &folder.join(HEAD));
             }
-            if folder != real_path {
-                let names = names(&dir, LOOKS.names).unwrap_or_default();
-                for (name, path) in pointers(&dir, &names, false) {
-                    found.follow((folder, &path), &folder.join(name).display().to_string());
+            if folder == real_path {
+                continue;
+            }
+            for entry in dir.entries().into_iter().flatten().take(LOOKS.names) {
+                let Ok((name, form)) = entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))) else {
+                    continue;
+                };
+                let by = folder.join(&name);
+                if let Some(to) = pointer(&dir, (&name, form), is_acted_on(&name.to_string_lossy()), false)
+                    && found.follow((folder, &to), &by).is_err()
+                {
+                    found.add(real_path, &by);
                 }
             }
         }
         found.places
     }
 
-    /// The same with what is in the folder, as far as it concerns what is changed at these paths.
+    /// The same with what is in the folder. Below [`NOT_FOLLOWED`] it is looked for only on the way to what is changed, at these paths.
     ///
     /// # Errors
-    /// The system refuses, or there is too much to look at in what tools act on.
+    /// The system refuses; there is too much to look at; or the folder is not any more where it was granted.
     pub(super) fn within<'p>(
         mount: &Mount,
         changed: impl Iterator<Item = &'p str>,
         looks: Looks,
-    ) -> io::Result<Acting> {
-        let mut above = BTreeSet::from([""]);
-        for path in changed {
-            let ends = path.match_indices('/').map(|(end, _)| end);
-            above.extend(ends.filter_map(|end| path.get(..end)));
+    ) -> Result<Acting, CarryError> {
+        let is_there =
+            crate::package::open_folder(&mount.real_path).is_ok_and(|dir| identity(&dir) == identity(&mount.dir));
+        if !is_there {
+            return Err(CarryError::Untold("the folder is not where it was granted".to_owned()));
         }
-        let mut due: VecDeque<Due> = above
-            .iter()
-            .map(|path| Due { path: (*path).to_owned(), is_above: true, is_acted_on: is_acted_on(path) })
-            .collect();
-        let mut found = Found { real_path: &mount.real_path, places: mount.above.clone() };
-        due.extend(found.places.0.keys().map(|path| Due::acted_on(path.clone())));
-        // Whether it was looked through as one that tools act on.
-        let mut seen = BTreeMap::<String, bool>::new();
-        let (mut looked_at, mut acted_on) = (0, 0);
-        while let Some(Due { path, is_above, is_acted_on: acts }) = due.pop_front() {
-            if seen.get(&path).is_some_and(|before| *before || !acts)
-                || !(is_above || acts || looked_at < looks.names)
-                || path.rsplit('/').next() == Some(NOT_FOLLOWED) && !is_above
-            {
-                continue;
-            }
-            seen.insert(path.clone(), acts);
-            let Some(dir) = opened(mount, &path)? else { continue };
-            let most = if is_above || acts { usize::MAX } else { looks.names - looked_at };
-            let names = names(&dir, most)?;
-            looked_at += names.len();
-            let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") };
-            let is_repository = names.iter().any(|(name, form)| name == HEAD && !form.is_dir());
-            if is_repository {
-                found.add(&mount.real_path.join(&path), &below(HEAD));
-            }
-            let acts = acts || is_repository;
-            acted_on += if acts { names.len() } else { 0 };
-            if acted_on > looks.acted_on_names {
-                let reason = format!("tools act on more than is looked at, {} names", looks.acted_on_names);
-                return Err(io::Error::new(io::ErrorKind::PermissionDenied, reason));
-            }
-            for (name, to) in pointers(&dir, &names, acts) {
-                for led in found.follow((&mount.real_path.join(&path), &to), &below(name)) {
-                    due.push_front(Due::acted_on(led));
+        let ways = |path: &'p str| path.match_indices('/').filter_map(move |(end, _)| path.get(..end));
+        let above: BTreeSet<&str> = changed.flat_map(ways).collect();
+        let mut found = Found::new(&mount.real_path, mount.above.clone(), looks.steps);
+        let (mut names, mut walked) = (0, BTreeSet::new());
+        let mut due = vec![(String::new(), false)];
+        loop {
+            while let Some((path, acts)) = due.pop() {
+                let failed = io_at(&path);
+                let Some(dir) = opened(mount, &path).map_err(&failed)? else { continue };
+                let real = mount.real_path.join(&path);
+                let is_repository = is_repository(&dir);
+                if is_repository {
+                    found.add(&real, Path::new(&path).join(HEAD).as_path());
+                }
+                let acts = acts || is_repository;
+                for entry in listed(&dir).map_err(&failed)? {
+                    names += 1;
+                    if names > looks.names {
+                        return Err(CarryError::Untold(format!("more than {} names are in it", looks.names)));
+                    }
+                    let entry = entry.map_err(&failed)?;
+                    let (name, Ok(form)) = (entry.file_name(), entry.file_type()) else { continue };
+                    let text = name.to_string_lossy();
+                    if text.starts_with(STAGING) {
+                        continue;
+                    }
+                    let below = if path.is_empty() { text.clone().into_owned() } else { format!("{path}/{text}") };
+                    let parent = path.rsplit('/').next().unwrap_or_default();
+                    let is_theirs = || acts || is_acted_on(&format!("{parent}/{text}"));
+                    if form.is_dir() {
+                        // One whose name is no text is nothing that a guest could get into.
+                        if name.to_str().is_some() && (text != NOT_FOLLOWED || above.contains(below.as_str())) {
+                            let acts = is_theirs();
+                            due.push((below, acts));
+                        }
+                    } else if let Some(to) = pointer(&dir, (&name, form), form.is_symlink() && is_theirs(), acts) {
+                        found.follow((&real, &to), Path::new(&below))?;
+                    }
                 }
             }
-            for (name, _) in names.iter().filter(|(_, form)| form.is_dir()) {
-                match acts || is_acted_on(name) {
-                    true => due.push_front(Due::acted_on(below(name))),
-                    false => due.push_back(Due { path: below(name), is_above: false, is_acted_on: false }),
-                }
+            let Some(led) = found.places.led.pop() else { return Ok(found.places) };
+            if walked.insert(led.clone()) {
+                due.push((led, true));
             }
         }
-        Ok(found.places)
     }
 
     /// What has tools act on this path; on what is below it, too, unless it is a folder before and after.
     pub(super) fn by(&self, path: &str, stays_folder: bool) -> Option<&str> {
         let path = path.to_lowercase();
         let above = path.match_indices('/').filter_map(|(end, _)| path.get(..end));
-        let by = [""].into_iter().chain(above).chain([path.as_str()]).find_map(|place| self.0.get(place));
+        let by = [""].into_iter().chain(above).chain([path.as_str()]).find_map(|place| self.places.get(place));
         let below = format!("{path}/");
-        let inside =
-            || self.0.range(below.clone()..).next().filter(|(place, _)| !stays_folder && place.starts_with(&below));
+        let inside = || {
+            let next = self.places.range(below.clone()..).next();
+            next.filter(|(place, _)| !stays_folder && place.starts_with(&below))
+        };
         by.or_else(|| inside().map(|(_, by)| by)).map(String::as_str)
     }
 
     /// What has tools act on all of it.
     pub(super) fn by_all(&self) -> Option<&str> {
-        self.0.get("").map(String::as_str)
+        self.places.get("").map(String::as_str)
     }
 }
 
-/// What makes a folder of any name a repository.
-const HEAD: &str = "HEAD";
-
-/// A folder that is to be looked through.
-struct Due {
-    path: String,
-    /// Whether something is changed below.
-    is_above: bool,
-    is_acted_on: bool,
+/// Whether a folder is called as what tools act on. Temporary folders have names that nobody configured.
+fn is_theirs(folder: &Path) -> bool {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    is_acted_on(&name) && !name.starts_with(".tmp")
 }
 
-impl Due {
-    fn acted_on(path: String) -> Due {
-        Due { path, is_above: false, is_acted_on: true }
+/// Whether a folder is a repository, or its files: what `HEAD` holds is a name or a commit.
+fn is_repository(folder: &Dir) -> bool {
+    match look(folder, HEAD) {
+        Ok(Some(Stamp { form: Form::Link, .. })) => true,
+        Ok(Some(Stamp { form: Form::File, .. })) => {
+            let mut begin = [0; 40];
+            let read = open_file(folder, HEAD).and_then(|mut file| file.read(&mut begin));
+            read.is_err() || begin.starts_with(b"ref:") || begin.iter().all(u8::is_ascii_hexdigit)
+        }
+        _ => false,
     }
 }
 
@@ -162,30 +191,94 @@ impl Due {
 struct Found<'m> {
     real_path: &'m Path,
     places: Acting,
+    /// How many parts of paths may yet be followed.
+    steps: usize,
 }
 
-impl Found<'_> {
-    /// Notes all places that following `path` from a folder comes through, and where it ends; those of them that are in the granted folder.
-    fn follow(&mut self, (folder, path): (&Path, &Path), by: &str) -> Vec<String> {
-        let passed = followed(folder, path);
-        let (end, between) = passed.split_last().map_or((None, &[][..]), |(end, between)| (Some(end), between));
-        if let Some(end) = end.filter(|end| self.real_path.starts_with(end)) {
-            self.add(end, by);
-        }
-        between.iter().chain(end).filter_map(|place| self.add(place, by)).collect()
+/// What following a path comes through.
+#[derive(Default)]
+struct Way {
+    /// Each link, and last where it ends, whether anything is there or not.
+    links: Vec<PathBuf>,
+    /// Folders that it comes back out of.
+    left: Vec<PathBuf>,
+}
+
+impl<'m> Found<'m> {
+    fn new(real_path: &'m Path, places: Acting, steps: usize) -> Found<'m> {
+        Found { real_path, places, steps }
     }
 
-    /// Notes one; the path below, if it is in the granted folder. What the folder is in is all of it.
-    fn add(&mut self, place: &Path, by: &str) -> Option<String> {
-        let below = match self.real_path.starts_with(place) {
-            true => String::new(),
-            false => {
-                let names = place.strip_prefix(self.real_path).ok()?.components();
-                names.map(|name| name.as_os_str().to_str()).collect::<Option<Vec<_>>>()?.join("/")
+    /// Notes all that following `path` from a folder comes through, and where it ends, as far as it is in the granted folder.
+    fn follow(&mut self, (folder, path): (&Path, &Path), by: &Path) -> Result<(), CarryError> {
+        let Way { mut links, left } = self.followed(folder, path)?;
+        let end = links.pop();
+        links.retain(|link| !self.real_path.starts_with(link));
+        for place in links.iter().chain(&end) {
+            if let Some(led) = self.add(place, by) {
+                self.places.led.push(led);
             }
-        };
-        self.places.0.entry(below.to_lowercase()).or_insert_with(|| by.to_owned());
+        }
+        for place in left.iter().filter(|place| !self.real_path.starts_with(place)) {
+            if let Some(below) = self.below(place) {
+                self.places
+                    .places
+                    .entry(format!("{}/.", below.to_lowercase()))
+                    .or_insert_with(|| by.display().to_string());
+            }
+        }
+        Ok(())
+    }
+
+    /// The path of a place below the granted folder; of what the folder itself is in, that of all.
+    fn below(&self, place: &Path) -> Option<String> {
+        if self.real_path.starts_with(place) {
+            return Some(String::new());
+        }
+        let names = place.strip_prefix(self.real_path).ok()?.components();
+        Some(names.map(|name| name.as_os_str().to_str()).collect::<Option<Vec<_>>>()?.join("/"))
+    }
+
+    /// Notes a place; its path below.
+    fn add(&mut self, place: &Path, by: &Path) -> Option<String> {
+        let below = self.below(place)?;
+        self.places.places.entry(below.to_lowercase()).or_insert_with(|| by.display().to_string());
         Some(below)
+    }
+
+    /// Follows a path from a folder, whose own path has no links.
+    fn followed(&mut self, folder: &Path, path: &Path) -> Result<Way, CarryError> {
+        let (mut at, mut way, mut left) = (folder.to_owned(), Way::default(), parts(path));
+        while let Some(part) = left.pop() {
+            let too_many = || CarryError::Untold("more links are in it than are followed".to_owned());
+            self.steps = self.steps.checked_sub(1).ok_or_else(too_many)?;
+            match part.components().next() {
+                None | Some(Component::CurDir) => {}
+                Some(Component::ParentDir) => {
+                    way.left.push(at.clone());
+                    at.pop();
+                }
+                // From the root on, which is what this makes of it.
+                Some(Component::Prefix(_) | Component::RootDir) => at.push(part),
+                Some(Component::Normal(_)) => {
+                    at.push(part);
+                    #[expect(
+                        clippy::disallowed_methods,
+                        reason = "where a link leads is told by its path, in the folder or not"
+                    )]
+                    let target = std::fs::read_link(&at);
+                    if let Ok(target) = target
+                        && way.links.len() < FOLLOWED_MAX
+                    {
+                        way.links.push(at.clone());
+                        at.pop();
+                        left.extend(parts(&target));
+                    }
+                }
+            }
+        }
+        way.links.push(at);
+        Ok(way)
     }
 }
 
@@ -197,75 +290,29 @@ fn opened(mount: &Mount, path: &str) -> io::Result<Option<Dir>> {
     }
 }
 
-/// So many names of a folder, and what they are. One that is no text is nothing that a guest could change.
-fn names(folder: &Dir, most: usize) -> io::Result<Vec<(String, FileType)>> {
-    let mut names = Vec::new();
-    let entries = match folder.entries() {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(names),
-        entries => entries?,
-    };
-    for entry in entries.take(most) {
-        let entry = entry?;
-        match (entry.file_name().into_string(), entry.file_type()) {
-            (Ok(name), Ok(form)) if !name.starts_with(STAGING) => names.push((name, form)),
-            _ => {}
-        }
+/// What is in a folder; nothing, if nobody may list it.
+fn listed(folder: &Dir) -> io::Result<impl Iterator<Item = io::Result<cap_std::fs::DirEntry>>> {
+    match folder.entries() {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None.into_iter().flatten()),
+        entries => Ok(Some(entries?).into_iter().flatten()),
     }
-    Ok(names)
 }
 
-/// What of these names tools follow, with where it points: links that they act on, or all in a folder that they act on, and the files by
-/// which a repository says where the rest of it is.
-fn pointers<'n>(folder: &Dir, names: &'n [(String, FileType)], acts: bool) -> Vec<(&'n str, PathBuf)> {
-    let pointer = |(name, form): &'n (String, FileType)| {
-        let to = match () {
-            () if form.is_symlink() && (acts || is_acted_on(name)) => PathBuf::from(name),
-            () if form.is_file() && name.eq_ignore_ascii_case(".git") => named_in(folder, name, "gitdir:")?,
-            () if form.is_file() && acts && name == "commondir" => named_in(folder, name, "")?,
-            () => return None,
-        };
-        Some((name.as_str(), to))
-    };
-    names.iter().filter_map(pointer).collect()
+/// Where something points that tools follow: a link that is theirs, and the files by which a repository says where the rest of it is.
+fn pointer(folder: &Dir, (name, form): (&OsStr, FileType), is_theirs: bool, acts: bool) -> Option<PathBuf> {
+    match () {
+        () if form.is_symlink() && is_theirs => Some(PathBuf::from(name)),
+        () if form.is_file() && name.eq_ignore_ascii_case(".git") => named_in(folder, name, "gitdir:"),
+        () if form.is_file() && acts && name == "commondir" => named_in(folder, name, ""),
+        () => None,
+    }
 }
 
 /// The path that a file holds behind a word.
-fn named_in(folder: &Dir, name: &str, word: &str) -> Option<PathBuf> {
+fn named_in(folder: &Dir, name: &OsStr, word: &str) -> Option<PathBuf> {
     let mut text = String::new();
-    open_file(folder, name).ok()?.take(POINTER_BYTES_MAX).read_to_string(&mut text).ok()?;
+    open_file(folder, name.to_str()?).ok()?.take(POINTER_BYTES_MAX).read_to_string(&mut text).ok()?;
     Some(PathBuf::from(text.strip_prefix(word)?.trim()))
-}
-
-/// Every link that following `path` from a folder comes through, and last where it ends, whether anything is there or not. The folder's own
-/// path has no links.
-fn followed(folder: &Path, path: &Path) -> Vec<PathBuf> {
-    let (mut at, mut passed) = (folder.to_owned(), Vec::new());
-    let mut left: Vec<PathBuf> = parts(path);
-    while let Some(part) = left.pop() {
-        match part.components().next() {
-            None | Some(Component::CurDir) => {}
-            Some(Component::ParentDir) => drop(at.pop()),
-            // From the root on, which is what this makes of it.
-            Some(Component::Prefix(_) | Component::RootDir) => at.push(part),
-            Some(Component::Normal(_)) => {
-                at.push(part);
-                #[expect(
-                    clippy::disallowed_methods,
-                    reason = "where a link leads is told by its path, in the folder or not"
-                )]
-                let target = std::fs::read_link(&at);
-                if let Ok(target) = target
-                    && passed.len() < FOLLOWED_MAX
-                {
-                    passed.push(at.clone());
-                    at.pop();
-                    left.extend(parts(&target));
-                }
-            }
-        }
-    }
-    passed.push(at);
-    passed
 }
 
 /// The parts of a path, the first one last.

@@ -1,10 +1,11 @@
 //! What tools act on although its own path does not say so.
 
-use super::acting::{Acting, Looks};
+use super::acting::{Acting, LOOKS, Looks};
 use super::carry::CarryError;
 use super::tests::{Files, Granted, carry, ran};
 use super::*;
 use hutch_folder::Hands;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 
 /// What a run is told that leaves a folder so: the path, and what has tools act on it. `None` if it is kept.
@@ -35,11 +36,14 @@ fn what_a_link_leads_tools_to_is_not_changed() {
     let worktree: Files<'_> =
         &[(".git", "gitdir: store/x\n"), ("store/x/commondir", "../../common"), ("common/config", "1")];
     let inside: Files<'_> = &[(".claude/skills/a/b", "->../../../notes"), ("notes/n", "1"), ("n", "1")];
-    let bare: Files<'_> = &[("mirror/HEAD", "1"), ("mirror/config", "1"), ("mirror/hooks/x", "1"), ("x", "1")];
+    let bare: Files<'_> =
+        &[("mirror/HEAD", "ref: refs/heads/main\n"), ("mirror/config", "1"), ("mirror/hooks/x", "1"), ("x", "1")];
     let back: Files<'_> = &[(".self", "->."), ("a", "1")];
     let packages: Files<'_> = &[("node_modules/.pnpm/a", "->../../packages/a"), ("packages/a/index.js", "1")];
+    let round: Files<'_> = &[("CLAUDE.md", "->x/../y"), ("x/", ""), ("a/b/", ""), ("a/y", "1"), ("y", "1")];
+    let folder: Files<'_> = &[("HEAD/a", "1"), ("other/HEAD", "of steam"), ("other/a", "1")];
     let plain: Files<'_> = &[("read.md", "->docs/guide.md"), ("docs/guide.md", "1")];
-    let cases: [Case<'_>; 18] = [
+    let cases: [Case<'_>; 22] = [
         (guide, &[guide[0], ("docs/guide.md", "2"), guide[2]], Some(("docs/guide.md", "CLAUDE.md"))),
         (guide, &[guide[0], guide[2]], Some(("docs/guide.md", "CLAUDE.md"))),
         // What holds it may neither go nor be another.
@@ -58,6 +62,11 @@ fn what_a_link_leads_tools_to_is_not_changed() {
         (bare, &[bare[0], bare[1], bare[2], bare[3], ("mirror/hooks/y", "1")], Some(("mirror/hooks/y", "mirror/HEAD"))),
         (back, &[back[0], ("a", "2")], Some(("a", ".self"))),
         (packages, &[packages[0], ("packages/a/index.js", "2")], None),
+        // A folder that the way comes back out of has to stay one; a run is not shown such a link.
+        (round, &[("x", "->a/b"), round[2], round[3], round[4]], Some(("x", "CLAUDE.md"))),
+        (round, &[("x/new", "1"), round[2], round[3], round[4]], None),
+        (folder, &[("HEAD/a", "2"), folder[1], folder[2]], None),
+        (folder, &[folder[0], folder[1], ("other/a", "2")], None),
         (plain, &[plain[0], ("docs/guide.md", "2")], None),
     ];
     for (number, (before, after, expected)) in cases.into_iter().enumerate() {
@@ -85,6 +94,12 @@ fn links_that_a_run_is_not_shown_lead_too() {
         assert_eq!(is, Some(("docs/guide.md".to_owned(), "GEMINI.md".to_owned())));
         assert_eq!(refused(&granted, &mount, &[("docs/guide.md", "1"), ("b", "2")]), None);
     }
+    // Nor is one whose name is no text.
+    let granted = Granted::new(&[(".claude/rules/a", "1"), ("docs/guide.md", "1")]);
+    let name = std::ffi::OsStr::from_bytes(b"r\xff.md");
+    symlink("../../docs/guide.md", granted.at(".claude/rules").join(name)).unwrap();
+    let is = refused(&granted, &granted.mount(), &[(".claude/rules/a", "1"), ("docs/guide.md", "2")]).unwrap();
+    assert_eq!(is.0, "docs/guide.md");
 }
 
 /// Where a folder stands says what tools do with it: all of it may be theirs, or what a link above it leads to.
@@ -94,7 +109,7 @@ fn what_stands_above_a_granted_folder_leads_too() {
     let granted = Granted::new(&[
         ("r/.git/hooks/", ""),
         ("r/plain/a", "1"),
-        ("bare.git/HEAD", ""),
+        ("bare.git/HEAD", "ref: refs/heads/main\n"),
         ("bare.git/info/", ""),
         ("dots/bashrc", "1"),
         ("dots/nvim/init", "1"),
@@ -120,6 +135,13 @@ fn what_stands_above_a_granted_folder_leads_too() {
         assert_eq!(mount.with_acted_on().is_acted_on_by(), None);
         assert_eq!(Mount::open(&granted.at(path), Access::ReadOnly).unwrap().is_acted_on_by(), None);
     }
+    // By a name that is theirs, through a link.
+    symlink(granted.at("r/plain"), granted.at("r/.git/info")).unwrap();
+    symlink("r/.git/info", granted.at("way")).unwrap();
+    for said in ["r/.git/info", "way"] {
+        let mount = open(&granted, said);
+        assert!(mount.is_acted_on_by().is_some_and(|by| by.ends_with("/r/.git")), "{:?}", mount.is_acted_on_by());
+    }
     let mount = open(&granted, "dots");
     let is = refused(&granted, &mount, &[("bashrc", "2"), ("nvim/init", "1"), ("notes", "1")]).unwrap();
     assert!(is.0 == "bashrc" && is.1.ends_with("/.bashrc"), "{is:?}");
@@ -131,14 +153,22 @@ fn what_stands_above_a_granted_folder_leads_too() {
 /// A folder that shows at two places is the same one at both.
 #[test]
 fn the_hosts_own_folders_are_known_wherever_they_show() {
-    let granted = Granted::new(&[("home/instances/a/", ""), ("home/key", "1"), ("mine/a", "1"), ("mine/h/key", "1")]);
+    let granted = Granted::new(&[
+        ("home/instances/a/default/state/", ""),
+        ("home/key", "1"),
+        ("mine/a", "1"),
+        ("mine/h/key", "1"),
+    ]);
     let own = [granted.at("home")];
     // As a bind mount shows it: under a path that says nothing of it.
     let elsewhere = |path: &str| Mount {
         real_path: "/nowhere/at/all".into(),
         ..Mount::open(&granted.at(path), Access::ReadOnly).unwrap()
     };
-    for (path, is_own) in [("home", true), ("home/instances", true), ("", true), ("mine", false), ("mine/h", false)] {
+    let deep = "home/instances/a/default/state";
+    for (path, is_own) in
+        [("home", true), ("home/instances", true), (deep, true), ("", true), ("mine", false), ("mine/h", false)]
+    {
         assert_eq!(elsewhere(path).is_hosts(&own), is_own, "{path}");
         assert_eq!(Mount::open(&granted.at(path), Access::ReadOnly).unwrap().is_hosts(&own), is_own, "{path}");
     }
@@ -151,6 +181,9 @@ fn the_hosts_own_folders_are_known_wherever_they_show() {
     };
     assert_eq!(shown(&own), ["a", "h"]);
     assert_eq!(shown(&[granted.at("mine/h")]), ["a"]);
+    // Nor is a file of theirs that has another name there.
+    std::fs::hard_link(granted.at("home/key"), granted.at("mine/key")).unwrap();
+    assert_eq!(shown(&own), ["a", "h"]);
 }
 
 /// What is in the place of something new and was not shown stands there for good: it is not somebody else's change that passes.
@@ -174,33 +207,38 @@ fn a_name_that_a_run_was_not_shown_is_no_conflict() {
     }
 }
 
-/// Folders beside what is changed are looked through as far as there are not too many names; those above, and those that tools act on, whole or
-/// nothing is changed.
+/// Where there is too much to look at, or to follow, nothing is changed: a guest could push out of sight what it must not change.
 #[test]
-fn links_are_looked_for_among_so_many_names() {
-    let far: Files<'_> = &[("a/1", ""), ("a/2", ""), ("a/3", ""), ("b/c/CLAUDE.md", "->../../docs/x"), ("docs/x", "1")];
-    let near: Files<'_> = &[("docs/y/CLAUDE.md", "->../x"), ("docs/x", "1"), ("docs/1", ""), ("docs/2", "")];
-    let theirs: Files<'_> = &[(".git/a/b/c", "->../../../docs/x"), (".git/1", ""), (".git/a/2", ""), ("docs/x", "1")];
-    let cases = [
-        (far, 100, 100, Some("b/c/CLAUDE.md")),
-        (far, 3, 100, None),
-        (near, 100, 100, Some("docs/y/CLAUDE.md")),
-        (theirs, 100, 100, Some(".git/a/b/c")),
-        (theirs, 0, 5, Some(".git/a/b/c")),
-    ];
-    let by = |files: Files<'_>, changed: &str, looks: Looks| {
-        let granted = Granted::new(files);
-        Acting::within(&granted.mount(), [changed].into_iter(), looks)
-            .map(|acting| acting.by(changed, false).map(str::to_owned))
+fn links_are_looked_for_and_followed_so_far_and_nothing_is_changed_beyond() {
+    let files: Files<'_> = &[("a/1", ""), ("a/2", ""), ("b/c/CLAUDE.md", "->../../docs/x"), ("docs/x", "1")];
+    let granted = Granted::new(files);
+    let mount = granted.mount();
+    let by = |changed: &str, looks: Looks| {
+        let acting = Acting::within(&mount, [changed].into_iter(), looks);
+        acting.map(|acting| acting.by(changed, false).map(str::to_owned)).map_err(|error| error.to_string())
     };
-    for (files, names, acted_on_names, expected) in cases {
-        let is = by(files, "docs/x", Looks { names, acted_on_names }).unwrap();
-        assert_eq!(is.as_deref(), expected, "{files:?} {names} {acted_on_names}");
+    // Names: a, b, docs, 1, 2, c, x, CLAUDE.md. Parts: CLAUDE.md, .., .., docs, x.
+    let enough = Looks { names: 8, steps: 5 };
+    assert_eq!(by("docs/x", enough), Ok(Some("b/c/CLAUDE.md".to_owned())));
+    assert_eq!(by("a/1", enough), Ok(None));
+    for (looks, reason) in [(Looks { names: 7, ..enough }, "names"), (Looks { steps: 4, ..enough }, "links")] {
+        assert!(by("a/1", looks).unwrap_err().contains(reason), "{looks:?}");
     }
-    // A link in a folder above is found whatever is beside.
-    assert_eq!(by(near, "docs/y/z", Looks { names: 0, acted_on_names: 0 }).unwrap(), None);
-    let above: Files<'_> = &[("CLAUDE.md", "->docs/x"), ("docs/x", "1"), ("a/1", "")];
-    assert_eq!(by(above, "docs/x", Looks { names: 0, acted_on_names: 9 }).unwrap().as_deref(), Some("CLAUDE.md"));
-    let error = by(theirs, "docs/x", Looks { names: 100, acted_on_names: 4 }).unwrap_err();
-    assert_eq!(error.kind(), std::io::ErrorKind::PermissionDenied);
+    // What is not where it was granted leads nobody knows where.
+    std::fs::create_dir(granted.at("b/d")).unwrap();
+    let moved = Mount::open(&granted.at("b/d"), Access::ReadWrite).unwrap();
+    std::fs::rename(granted.at("b/d"), granted.at("a/d")).unwrap();
+    assert!(Acting::within(&moved, ["x"].into_iter(), LOOKS).is_err());
+    std::fs::create_dir(granted.at("b/d")).unwrap();
+    assert!(Acting::within(&moved, ["x"].into_iter(), LOOKS).is_err());
+    // Links that lead through many others take no more than that together.
+    let deep = Granted::new(&[("d/", ""), ("docs/a", "1")]);
+    let through = "d/../".repeat(800);
+    std::fs::create_dir(deep.at(".x")).unwrap();
+    for number in 0..35 {
+        let target = format!("../{through}.x/{}", number + 1);
+        symlink(target, deep.at(".x").join(number.to_string())).unwrap();
+    }
+    let error = Acting::within(&deep.mount(), ["docs/a"].into_iter(), LOOKS).err().map(|error| error.to_string());
+    assert!(error.is_some_and(|error| error.contains("links")));
 }

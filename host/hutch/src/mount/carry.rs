@@ -33,16 +33,18 @@ const SYNCED_EACH_MAX: usize = if cfg!(target_os = "linux") { 32 } else { usize:
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CarryError {
     /// Another program changed what the run was about to change.
-    #[error("{0} was changed by another program meanwhile")]
+    #[error("{0:?} was changed by another program meanwhile")]
     Changed(String),
     /// The run wants what the folder can't get, and also wants something gone, which may be the same.
-    #[error("{0} can't be in a granted folder, and the run also removed something there: it may have been moved")]
+    #[error("{0:?} can't be in a granted folder, and the run also removed something there: it may have been moved")]
     Withheld(String),
     /// Tools act on it, and the operator did not grant that.
-    #[error("tools act on {0}, which only a folder that is granted with :rwx lets a run change")]
+    #[error("tools act on {0:?}, which only a folder that is granted with :rwx lets a run change")]
     ActedOn(String),
     /// The same, for where it is or what leads to it.
-    #[error("tools act on {path} because of {by}, and only a folder that is granted with :rwx lets a run change it")]
+    #[error(
+        "tools act on {path:?} because of {by:?}, and only a folder that is granted with :rwx lets a run change it"
+    )]
     LedTo {
         /// The path below the granted folder.
         path: String,
@@ -51,9 +53,14 @@ pub(crate) enum CarryError {
     },
     /// Something stands there that a run is not shown.
     #[error(
-        "something is at {0} that no run is shown: a pipe, a socket, a device, or a link that leads out of the folder"
+        "something is at {0:?} that no run is shown: a pipe, a socket, a device, or a link that leads out of the folder"
     )]
     NotShown(String),
+    /// It can't be told what tools act on.
+    #[error(
+        "what links lead tools to can't be told, so only in a folder that is granted with :rwx a run changes anything: {0}"
+    )]
+    Untold(String),
     /// An object can't be had.
     #[error(transparent)]
     Object(#[from] ObjectError),
@@ -122,7 +129,8 @@ impl Wishes {
             if !reserved {
                 let acts =
                     || is_acted_on(path) || is_another(difference.was, difference.is) && can_be_started(mount, path);
-                if !mount.acted_on && acted_on.is_none() && acts() {
+                let stays = stays_itself(difference.was, difference.is);
+                if !mount.acted_on && acted_on.is_none() && !stays && acts() {
                     acted_on = Some(path.to_owned());
                 }
                 let is = difference.is.filter(|entry| !leaves(entry)).cloned();
@@ -436,23 +444,23 @@ pub(super) fn is_folder(entry: &Entry) -> bool {
 
 /// Refuses what is acted on for where it is, or what leads to it.
 fn check_led_to(mount: &Mount, wanted: &[Wanted]) -> Result<(), CarryError> {
-    // A folder that stays and only holds something else is not changed itself.
-    let folder_of =
-        |entry: &Option<Entry>| entry.as_ref().filter(|entry| is_folder(entry)).map(|entry| entry.modified_ns);
-    let stays_folder = |wanted: &Wanted| folder_of(&wanted.was).is_some() && folder_of(&wanted.is).is_some();
-    let changed: Vec<&Wanted> = wanted
-        .iter()
-        .filter(|wanted| !stays_folder(wanted) || folder_of(&wanted.was) != folder_of(&wanted.is))
-        .collect();
+    let stays = |wanted: &&Wanted| stays_itself(wanted.was.as_ref(), wanted.is.as_ref());
+    let changed: Vec<&Wanted> = wanted.iter().filter(|wanted| !stays(wanted)).collect();
     if changed.is_empty() {
         return Ok(());
     }
-    let acting = Acting::within(mount, changed.iter().map(|wanted| wanted.path.as_str()), LOOKS).map_err(io_at(""))?;
-    let by = |wanted: &Wanted| {
-        let by = acting.by(&wanted.path, stays_folder(wanted))?.to_owned();
-        Some(CarryError::LedTo { path: wanted.path.clone(), by })
+    let acting = Acting::within(mount, changed.iter().map(|wanted| wanted.path.as_str()), LOOKS)?;
+    let by = |Wanted { path, was, is }: &Wanted| {
+        let stays_folder = [was, is].into_iter().all(|entry| entry.as_ref().is_some_and(is_folder));
+        let by = acting.by(path, stays_folder)?.to_owned();
+        Some(CarryError::LedTo { path: path.clone(), by })
     };
     changed.into_iter().find_map(by).map_or(Ok(()), Err)
+}
+
+/// Whether this is a folder before and after, and only what it holds may be other.
+fn stays_itself(was: Option<&Entry>, is: Option<&Entry>) -> bool {
+    matches!((was, is), (Some(was), Some(is)) if is_folder(was) && is_folder(is) && was.modified_ns == is.modified_ns)
 }
 
 /// Whether a file is gone, or something else stands in its place: what is removed by one run, another one makes anew. A link may be taken away:

@@ -35,9 +35,10 @@ pub(crate) use seal::{Seal, staging_name};
 
 use acting::Acting;
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Stamp, look};
+use hutch_folder::{Form, Stamp, look, open_folder};
 use hutch_model::invocation::Access;
 use hutch_model::ledger::MountRecord;
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -59,8 +60,8 @@ pub struct Mount {
     acted_on: bool,
     /// What leads tools to it, or to what is in it, from where it stands.
     above: Acting,
-    /// Folders that are not shown in it.
-    hidden: Arc<[Identity]>,
+    /// What is not shown in it.
+    hidden: Arc<HashSet<Identity>>,
 }
 
 /// The number of a file system, and of a folder on it: two with equal ones are one folder, wherever it shows.
@@ -71,16 +72,23 @@ fn identity(dir: &Dir) -> Option<Identity> {
     Some((device, inode))
 }
 
-/// Those of the host's own folders and of what is directly in them.
-fn own_identities(own: &[PathBuf]) -> Vec<Identity> {
-    let of = |folder: &PathBuf| {
-        let dir = crate::package::open_folder(folder).ok()?;
-        let names = hutch_folder::list_at_most(&dir, OWN_NAMES_MAX).unwrap_or_default().names;
-        let inside = names.iter().filter_map(|name| look(&dir, name).ok()?);
-        let inside = inside.filter(|stamp| stamp.form == Form::Folder).map(|stamp| (stamp.device, stamp.inode));
-        Some(identity(&dir).into_iter().chain(inside).collect::<Vec<_>>())
-    };
-    own.iter().filter_map(of).flatten().collect()
+/// Those of the host's own folders and of what is in them, as deep as what it keeps of an instance or a package lies.
+fn own_identities(own: &[PathBuf]) -> HashSet<Identity> {
+    let mut found = HashSet::new();
+    let opened = |folder: &PathBuf| Some((crate::package::open_folder(folder).ok()?, 0));
+    let mut due: Vec<(Dir, usize)> = own.iter().filter_map(opened).collect();
+    while let Some((dir, depth)) = due.pop() {
+        found.extend(identity(&dir));
+        let left = OWN_NAMES_MAX.saturating_sub(found.len());
+        for name in hutch_folder::list_at_most(&dir, left).unwrap_or_default().names {
+            let Ok(Some(stamp)) = look(&dir, &name) else { continue };
+            found.insert((stamp.device, stamp.inode));
+            if stamp.form == Form::Folder && depth < OWN_DEPTH {
+                due.extend(open_folder(&dir, &name).ok().flatten().map(|folder| (folder, depth + 1)));
+            }
+        }
+    }
+    found
 }
 
 /// Those of a folder and of all that it is in, by its path.
@@ -88,8 +96,9 @@ fn identities_above(folder: &Path) -> impl Iterator<Item = Identity> {
     folder.ancestors().filter_map(|above| identity(&crate::package::open_folder(above).ok()?))
 }
 
-/// So many names of a folder of the host's own are looked at, to know the folders among them.
-const OWN_NAMES_MAX: usize = 4096;
+/// So much of the host's own is looked at, to know it elsewhere: down to `instances/SLUG/NAME/state`.
+const OWN_NAMES_MAX: usize = 1 << 16;
+const OWN_DEPTH: usize = 3;
 
 impl Mount {
     /// Opens a folder for a guest.
@@ -108,7 +117,7 @@ impl Mount {
             );
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
-        let above = if access == Access::ReadWrite { Acting::above(&real_path) } else { Acting::default() };
+        let above = if access == Access::ReadWrite { Acting::above(path, &real_path) } else { Acting::default() };
         let hidden = Arc::default();
         Ok(Mount { dir, path: path.to_owned(), real_path, access, acted_on: false, above, hidden })
     }

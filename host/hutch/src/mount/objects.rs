@@ -11,7 +11,7 @@ use hutch_model::snapshot::{
     CHUNK_BYTES, Entry, LIST_PARTS, Lack, Name, Node, ObjectError, Objects, Totals, Tree, encode_list, list_levels,
 };
 use hutch_sandbox::NAME_MEMORY_BYTES;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -80,8 +80,8 @@ impl Nodes {
 
 pub(crate) struct MountObjects {
     dir: Arc<Dir>,
-    /// Folders that nobody is shown.
-    hidden: Arc<[Identity]>,
+    /// What nobody is shown, wherever it stands.
+    hidden: Arc<HashSet<Identity>>,
     at: PathBuf,
     mark: [u8; MARK_BYTES],
     /// What the guest may have in memory: a folder that it can't pay for is not listed to its end.
@@ -96,7 +96,7 @@ pub(crate) struct MountObjects {
 
 impl MountObjects {
     pub(super) fn new(
-        (dir, hidden): (Arc<Dir>, Arc<[Identity]>),
+        (dir, hidden): (Arc<Dir>, Arc<HashSet<Identity>>),
         at: PathBuf,
         name: &str,
         memory_bytes: u64,
@@ -205,7 +205,7 @@ impl MountObjects {
             // What nobody can look at, nobody is shown: the rest is there all the same.
             let Ok(Some(stamp)) = look(folder, &text) else { continue };
             let target: Option<Box<str>> = match stamp.form {
-                Form::Folder if self.hidden.contains(&(stamp.device, stamp.inode)) => continue,
+                _ if self.hidden.contains(&(stamp.device, stamp.inode)) => continue,
                 Form::Folder | Form::File => None,
                 Form::Link => match link_target(folder, &text)? {
                     Some(target) if stays_inside(depth, &target) => Some(target.into()),

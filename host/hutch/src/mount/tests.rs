@@ -789,8 +789,8 @@ fn what_tools_act_on_is_changed_only_where_that_is_granted() {
     let plain: Files<'_> = &[("a", "1"), ("d/Makefile", "1"), ("run", "1")];
     let kept = &[("a", "2"), ("d/Makefile", "2"), ("run", "1")];
     let cases: [(Files<'_>, Files<'_>, &str); 8] = [
-        (git, &[("a", "2"), ("d/.git/config", "2")], "d/.git"),
-        (git, &[("a", "2"), ("d/.git/config", "1"), ("d/.git/hooks/post-checkout", "2")], "d/.git"),
+        (git, &[("a", "2"), ("d/.git/config", "2")], "d/.git/config"),
+        (git, &[("a", "2"), ("d/.git/config", "1"), ("d/.git/hooks/post-checkout", "2")], "d/.git/hooks"),
         (git, &[("a", "2"), ("d/b", "1")], "d/.git"),
         (git, &[("a", "2"), ("moved/.git/config", "1")], "d/.git"),
         (plain, &[("a", "2"), ("d/Makefile", "1"), ("run", "2")], "run"),
