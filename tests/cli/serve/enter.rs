@@ -65,7 +65,19 @@ fn a_link_signs_a_person_in_once_and_is_no_token() {
         let answer = server.request("POST", "/packages/todo/commands/0", &headers, Some("title=milk"));
         assert_eq!(answer.status, status, "{answer:?}");
     }
-    let (_, session) = cookie.split_once('=').unwrap();
+    // Who signs out does so from a page of this server; the session is over for good, and the code too.
+    let leave = |cookie: &str, origin: &str| server.request("POST", "/leave", &[("cookie", cookie), ("origin", origin)], None);
+    let button = "action=\"/leave\"";
+    assert!(with(cookie, "/").body.contains(button));
+    assert_eq!(leave(cookie, "https://evil.example").status, 403);
+    assert_eq!(leave(&code_as_cookie, &origin).status, 401);
+    assert_eq!(with(cookie, "/").status, 200);
+    let left = leave(cookie, &origin);
+    let (name, session) = cookie.split_once('=').unwrap();
+    let forgotten = format!("{name}=; max-age=0; path=/; httponly; samesite=strict");
+    assert_eq!((left.status, left.header("set-cookie")), (200, Some(forgotten.as_str())), "{left:?}");
+    assert_eq!((with(cookie, "/").status, leave(cookie, &origin).status), (401, 401));
+    assert_eq!(enter("GET", path).status, 403);
     server.end();
     server.child.wait().unwrap();
     let log = log.join().unwrap();

@@ -73,6 +73,9 @@ fn the_whole_story_without_a_script() {
     let machine = Machine::new();
     let server = Server::start(&machine, &[&todo()]);
     let ada = Person::of(&server, &server.operator);
+    // A password stays with the browser, so there is nothing to sign out of.
+    assert!(!ada.get("/").body.contains("/leave"));
+    assert!(ada.post("/leave", "").body.contains("Not signed out"));
     assert!(ada.get("/").body.contains("href=\"/packages/todo\""));
     let form = ada.form_of("add");
     let shown = ada.get(&form).body;

@@ -5,11 +5,13 @@
 use super::carry::{CarryError, io_at};
 use super::objects::open_below;
 use super::{Mount, STAGING, identity};
+#[cfg(unix)]
+use cap_std::fs::MetadataExt;
 use cap_std::fs::{Dir, FileType};
 use hutch_folder::{Form, Stamp, look, open_file};
 use hutch_model::acted_on::is_acted_on;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsStr;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
@@ -20,12 +22,19 @@ pub(super) struct Looks {
     pub(super) names: usize,
     /// So many parts of paths by all links together.
     pub(super) steps: usize,
+    /// So many bytes of paths: of its folders, and of what links lead to.
+    pub(super) bytes: usize,
 }
 
 const NAMES_MAX: usize = 1 << 20;
 const FOLLOWED_STEPS_MAX: usize = 1 << 18;
+const PATHS_BYTES_MAX: usize = 64 << 20;
 
-pub(super) const LOOKS: Looks = Looks { names: NAMES_MAX, steps: FOLLOWED_STEPS_MAX };
+pub(super) const LOOKS: Looks = Looks { names: NAMES_MAX, steps: FOLLOWED_STEPS_MAX, bytes: PATHS_BYTES_MAX };
+
+/// So much is looked at of the folders beside those above that tools act on, as `~/.config/systemd/user`.
+const BESIDE_NAMES_MAX: usize = 1 << 16;
+const BESIDE_DEPTH: usize = 3;
 
 /// A link is followed through so many others, as a system does.
 const FOLLOWED_MAX: usize = 40;
@@ -53,38 +62,44 @@ impl Acting {
     /// What stands above a granted folder, or is its own name by the path without links or the one that was said, and leads tools there. What
     /// can't be listed leads nowhere.
     pub(super) fn above(said: &Path, real_path: &Path) -> Acting {
-        let mut found = Found::new(real_path, Acting::default(), LOOKS.steps);
+        let mut found = Found::new(real_path, Acting::default(), LOOKS);
         let ways = if said.is_absolute() { found.followed(Path::new(""), said) } else { Ok(Way::default()) };
         match ways {
             Ok(way) => {
                 for path in way.links.iter().map(PathBuf::as_path).chain([said, real_path]) {
                     if let Some(by) = path.ancestors().find(|folder| is_theirs(folder)) {
-                        found.add(real_path, by);
+                        found.all_by(by);
                     }
                 }
             }
-            Err(_) => drop(found.add(real_path, said)),
+            Err(_) => found.all_by(said),
         }
+        let owner = crate::package::open_folder(real_path).ok().and_then(|dir| owner(&dir));
+        let mut beside = VecDeque::new();
         for folder in real_path.ancestors() {
             let Ok(dir) = crate::package::open_folder(folder) else { continue };
-            if is_repository(&dir) {
-                found.add(real_path, &folder.join(HEAD));
+            if is_repository(&dir) && !is_strangers(&dir, OsStr::new(HEAD), owner) {
+                found.all_by(&folder.join(HEAD));
             }
             if folder == real_path {
                 continue;
             }
-            for entry in dir.entries().into_iter().flatten().take(LOOKS.names) {
-                let Ok((name, form)) = entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))) else {
-                    continue;
-                };
+            for (name, form) in names(&dir).take(LOOKS.names) {
                 let by = folder.join(&name);
-                if let Some(to) = pointer(&dir, (&name, form), is_acted_on(&name.to_string_lossy()), false)
+                let acts = is_acted_on(&name.to_string_lossy());
+                if form.is_dir() && is_theirs(&by) && !real_path.starts_with(&by) {
+                    if !is_strangers(&dir, &name, owner) {
+                        beside.push_back((by, 1));
+                    }
+                } else if let Some(to) = pointer(&dir, (&name, form), acts, false)
+                    && !is_strangers(&dir, &name, owner)
                     && found.follow((folder, &to), &by).is_err()
                 {
-                    found.add(real_path, &by);
+                    found.all_by(&by);
                 }
             }
         }
+        found.look_beside(beside);
         found.places
     }
 
@@ -104,7 +119,7 @@ impl Acting {
         }
         let ways = |path: &'p str| path.match_indices('/').filter_map(move |(end, _)| path.get(..end));
         let above: BTreeSet<&str> = changed.flat_map(ways).collect();
-        let mut found = Found::new(&mount.real_path, mount.above.clone(), looks.steps);
+        let mut found = Found::new(&mount.real_path, mount.above.clone(), looks);
         let (mut names, mut walked) = (0, BTreeSet::new());
         let mut due = vec![(String::new(), false)];
         loop {
@@ -114,7 +129,7 @@ impl Acting {
                 let real = mount.real_path.join(&path);
                 let is_repository = is_repository(&dir);
                 if is_repository {
-                    found.add(&real, Path::new(&path).join(HEAD).as_path());
+                    found.add(&real, Path::new(&path).join(HEAD).as_path())?;
                 }
                 let acts = acts || is_repository;
                 for entry in listed(&dir).map_err(&failed)? {
@@ -135,6 +150,7 @@ impl Acting {
                         // One whose name is no text is nothing that a guest could get into.
                         if name.to_str().is_some() && (text != NOT_FOLLOWED || above.contains(below.as_str())) {
                             let acts = is_theirs();
+                            found.take(below.len())?;
                             due.push((below, acts));
                         }
                     } else if let Some(to) = pointer(&dir, (&name, form), form.is_symlink() && is_theirs(), acts) {
@@ -191,8 +207,8 @@ fn is_repository(folder: &Dir) -> bool {
 struct Found<'m> {
     real_path: &'m Path,
     places: Acting,
-    /// How many parts of paths may yet be followed.
-    steps: usize,
+    /// How many parts of paths may yet be followed, and how many bytes of paths be kept.
+    left: Looks,
 }
 
 /// What following a path comes through.
@@ -205,8 +221,32 @@ struct Way {
 }
 
 impl<'m> Found<'m> {
-    fn new(real_path: &'m Path, places: Acting, steps: usize) -> Found<'m> {
-        Found { real_path, places, steps }
+    fn new(real_path: &'m Path, places: Acting, left: Looks) -> Found<'m> {
+        Found { real_path, places, left }
+    }
+
+    /// Makes room for so many bytes of paths.
+    fn take(&mut self, bytes: usize) -> Result<(), CarryError> {
+        let too_long = || CarryError::Untold("more paths are in it than are looked at".to_owned());
+        self.left.bytes = self.left.bytes.checked_sub(bytes).ok_or_else(too_long)?;
+        Ok(())
+    }
+
+    /// Follows the links in folders that tools act on and that the granted one is not in.
+    fn look_beside(&mut self, mut due: VecDeque<(PathBuf, usize)>) {
+        let mut left = BESIDE_NAMES_MAX;
+        while let Some((folder, depth)) = due.pop_front() {
+            let Ok(dir) = crate::package::open_folder(&folder) else { continue };
+            for (name, form) in names(&dir).take(left) {
+                left -= 1;
+                let by = folder.join(&name);
+                if form.is_dir() && depth < BESIDE_DEPTH && name != NOT_FOLLOWED {
+                    due.push_back((by, depth + 1));
+                } else if form.is_symlink() && self.follow((&folder, Path::new(&name)), &by).is_err() {
+                    return;
+                }
+            }
+        }
     }
 
     /// Notes all that following `path` from a folder comes through, and where it ends, as far as it is in the granted folder.
@@ -215,16 +255,13 @@ impl<'m> Found<'m> {
         let end = links.pop();
         links.retain(|link| !self.real_path.starts_with(link));
         for place in links.iter().chain(&end) {
-            if let Some(led) = self.add(place, by) {
+            if let Some(led) = self.add(place, by)? {
                 self.places.led.push(led);
             }
         }
         for place in left.iter().filter(|place| !self.real_path.starts_with(place)) {
             if let Some(below) = self.below(place) {
-                self.places
-                    .places
-                    .entry(format!("{}/.", below.to_lowercase()))
-                    .or_insert_with(|| by.display().to_string());
+                self.note(format!("{below}/."), by)?;
             }
         }
         Ok(())
@@ -240,10 +277,23 @@ impl<'m> Found<'m> {
     }
 
     /// Notes a place; its path below.
-    fn add(&mut self, place: &Path, by: &Path) -> Option<String> {
-        let below = self.below(place)?;
+    fn add(&mut self, place: &Path, by: &Path) -> Result<Option<String>, CarryError> {
+        let below = self.below(place);
+        if let Some(below) = &below {
+            self.note(below.clone(), by)?;
+        }
+        Ok(below)
+    }
+
+    fn note(&mut self, below: String, by: &Path) -> Result<(), CarryError> {
+        self.take(below.len() + by.as_os_str().len())?;
         self.places.places.entry(below.to_lowercase()).or_insert_with(|| by.display().to_string());
-        Some(below)
+        Ok(())
+    }
+
+    /// Notes that tools act on all of it.
+    fn all_by(&mut self, by: &Path) {
+        self.places.places.entry(String::new()).or_insert_with(|| by.display().to_string());
     }
 
     /// Follows a path from a folder, whose own path has no links.
@@ -251,10 +301,11 @@ impl<'m> Found<'m> {
         let (mut at, mut way, mut left) = (folder.to_owned(), Way::default(), parts(path));
         while let Some(part) = left.pop() {
             let too_many = || CarryError::Untold("more links are in it than are followed".to_owned());
-            self.steps = self.steps.checked_sub(1).ok_or_else(too_many)?;
+            self.left.steps = self.left.steps.checked_sub(1).ok_or_else(too_many)?;
             match part.components().next() {
                 None | Some(Component::CurDir) => {}
                 Some(Component::ParentDir) => {
+                    self.take(at.as_os_str().len())?;
                     way.left.push(at.clone());
                     at.pop();
                 }
@@ -296,6 +347,40 @@ fn listed(folder: &Dir) -> io::Result<impl Iterator<Item = io::Result<cap_std::f
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None.into_iter().flatten()),
         entries => Ok(Some(entries?).into_iter().flatten()),
     }
+}
+
+/// What is in a folder, as far as it can be listed.
+fn names(folder: &Dir) -> impl Iterator<Item = (OsString, FileType)> {
+    let entries = folder.entries().into_iter().flatten();
+    entries.filter_map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))).ok())
+}
+
+/// Whose a folder is.
+#[cfg(unix)]
+fn owner(folder: &Dir) -> Option<u32> {
+    Some(folder.dir_metadata().ok()?.uid())
+}
+
+/// Whether somebody else put this name into a folder that all may put names into, as `/tmp` is: no system follows such a link for whom the granted
+/// folder belongs to.
+#[cfg(unix)]
+fn is_strangers(folder: &Dir, name: &OsStr, owner: Option<u32>) -> bool {
+    const SHARED: u32 = 0o1002;
+    let Ok(is) = folder.dir_metadata() else { return false };
+    is.mode() & SHARED == SHARED
+        && folder.symlink_metadata(name).is_ok_and(|it| it.uid() != is.uid() && Some(it.uid()) != owner)
+}
+
+/// Nobody says there.
+#[cfg(not(unix))]
+fn owner(_: &Dir) -> Option<u32> {
+    None
+}
+
+/// Nobody says there.
+#[cfg(not(unix))]
+fn is_strangers(_: &Dir, _: &OsStr, _: Option<u32>) -> bool {
+    false
 }
 
 /// Where something points that tools follow: a link that is theirs, and the files by which a repository says where the rest of it is.

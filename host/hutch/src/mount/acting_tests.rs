@@ -115,6 +115,7 @@ fn what_stands_above_a_granted_folder_leads_too() {
         ("dots/nvim/init", "1"),
         ("dots/notes", "1"),
         ("sub/SKILL.md/x/", ""),
+        (".config/a/", ""),
     ]);
     symlink("dots/bashrc", granted.at(".bashrc")).unwrap();
     symlink("dots/nvim", granted.at(".nvim")).unwrap();
@@ -142,12 +143,43 @@ fn what_stands_above_a_granted_folder_leads_too() {
         let mount = open(&granted, said);
         assert!(mount.is_acted_on_by().is_some_and(|by| by.ends_with("/r/.git")), "{:?}", mount.is_acted_on_by());
     }
+    // In folders that are theirs and stand beside those above, too.
+    symlink("../../dots/tmux", granted.at(".config/a/tmux")).unwrap();
     let mount = open(&granted, "dots");
+    let is = refused(&granted, &mount, &[("bashrc", "1"), ("nvim/init", "1"), ("notes", "1"), ("tmux", "1")]).unwrap();
+    assert!(is.0 == "tmux" && is.1.ends_with("/.config/a/tmux"), "{is:?}");
     let is = refused(&granted, &mount, &[("bashrc", "2"), ("nvim/init", "1"), ("notes", "1")]).unwrap();
     assert!(is.0 == "bashrc" && is.1.ends_with("/.bashrc"), "{is:?}");
     let is = refused(&granted, &mount, &[("bashrc", "1"), ("nvim/init", "2"), ("notes", "1")]).unwrap();
     assert!(is.0 == "nvim/init" && is.1.ends_with("/.nvim"), "{is:?}");
     assert_eq!(refused(&granted, &mount, &[("bashrc", "1"), ("nvim/init", "1"), ("notes", "2")]), None);
+}
+
+/// What somebody else put beside a folder, where all may put something, is nothing that this person's tools follow.
+#[test]
+fn a_strangers_link_in_a_shared_folder_leads_nowhere() {
+    use std::os::unix::fs::{PermissionsExt, lchown};
+    let granted = Granted::new(&[("shared/mine/a", "1"), ("shared/.git/", ""), ("shared/HEAD", "ref: refs/heads/main\n")]);
+    symlink("mine", granted.at("shared/.vscode")).unwrap();
+    symlink("../mine/a", granted.at("shared/.git/a")).unwrap();
+    let by = || Mount::open(&granted.at("shared/mine"), Access::ReadWrite).unwrap().is_acted_on_by().map(str::to_owned);
+    let theirs = |name: &str| lchown(granted.at(name), Some(4711), None).is_ok();
+    std::fs::set_permissions(granted.at("shared"), std::fs::Permissions::from_mode(0o1777)).unwrap();
+    assert!(by().unwrap().ends_with("/shared/HEAD"));
+    // Only who may give files away can say what a stranger's do.
+    if !theirs("shared/HEAD") {
+        return;
+    }
+    assert!(by().unwrap().ends_with("/shared/.vscode"));
+    assert!(theirs("shared/.vscode"));
+    assert_eq!(by(), None);
+    let is = || refused(&granted, &Mount::open(&granted.at("shared/mine"), Access::ReadWrite).unwrap(), &[("a", "2")]);
+    assert!(is().unwrap().1.ends_with("/shared/.git/a"));
+    assert!(theirs("shared/.git"));
+    assert_eq!(is(), None);
+    // Where nobody else may put anything, whose it is says nothing.
+    std::fs::set_permissions(granted.at("shared"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(by().is_some());
 }
 
 /// A folder that shows at two places is the same one at both.
@@ -205,6 +237,13 @@ fn a_name_that_a_run_was_not_shown_is_no_conflict() {
         assert!(matches!(&error, CarryError::NotShown(path) if path == hidden), "{error}");
         assert_eq!(granted.all(), was);
     }
+    // Nor is one of the host's own files, whatever it is called there.
+    let own = Granted::new(&[("key", "k")]);
+    std::fs::hard_link(own.at("key"), granted.at("mine")).unwrap();
+    let mount = granted.mount().without(&[own.at("")]);
+    let error = carry(&mount, &ran(&mount, &[("a", "1"), ("d/x", "1"), ("mine", "2")]), Hands::default()).err().unwrap();
+    assert!(matches!(&error, CarryError::NotShown(path) if path == "mine"), "{error}");
+    assert_eq!(std::fs::read_to_string(own.at("key")).unwrap(), "k");
 }
 
 /// Where there is too much to look at, or to follow, nothing is changed: a guest could push out of sight what it must not change.
@@ -218,10 +257,16 @@ fn links_are_looked_for_and_followed_so_far_and_nothing_is_changed_beyond() {
         acting.map(|acting| acting.by(changed, false).map(str::to_owned)).map_err(|error| error.to_string())
     };
     // Names: a, b, docs, 1, 2, c, x, CLAUDE.md. Parts: CLAUDE.md, .., .., docs, x.
-    let enough = Looks { names: 8, steps: 5 };
+    let enough = Looks { names: 8, steps: 5, bytes: 1 << 10 };
     assert_eq!(by("docs/x", enough), Ok(Some("b/c/CLAUDE.md".to_owned())));
     assert_eq!(by("a/1", enough), Ok(None));
-    for (looks, reason) in [(Looks { names: 7, ..enough }, "names"), (Looks { steps: 4, ..enough }, "links")] {
+    // Paths of folders alone: a, b, docs, b/c.
+    let looks = [
+        (Looks { names: 7, ..enough }, "names"),
+        (Looks { steps: 4, ..enough }, "links"),
+        (Looks { bytes: 8, ..enough }, "paths"),
+    ];
+    for (looks, reason) in looks {
         assert!(by("a/1", looks).unwrap_err().contains(reason), "{looks:?}");
     }
     // What is not where it was granted leads nobody knows where.

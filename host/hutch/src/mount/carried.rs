@@ -50,16 +50,6 @@ impl Names {
     }
 }
 
-/// Whether what stands at a path is of a kind that a run is shown. Nothing is, too.
-fn is_shown(folder: &Dir, path: &str) -> io::Result<bool> {
-    let (depth, name) = (path.matches('/').count(), path.rsplit('/').next().unwrap_or_default());
-    Ok(match look(folder, name)?.map(|stamp| stamp.form) {
-        Some(Form::Other) => false,
-        Some(Form::Link) => link_target(folder, name)?.is_some_and(|target| stays_inside(depth, &target)),
-        _ => true,
-    })
-}
-
 /// A granted folder that was changed, and can be put back as it was.
 pub(crate) struct Carried<'a> {
     pub(super) mount: &'a Mount,
@@ -82,6 +72,18 @@ impl Carried<'_> {
         Ok(())
     }
 
+    /// Whether what stands at a path is something that a run is shown. Nothing is, too.
+    fn is_shown(&self, folder: &Dir, path: &str) -> io::Result<bool> {
+        let (depth, name) = (path.matches('/').count(), path.rsplit('/').next().unwrap_or_default());
+        let Some(stamp) = look(folder, name)? else { return Ok(true) };
+        Ok(match stamp.form {
+            _ if self.mount.hides(&stamp) => false,
+            Form::Other => false,
+            Form::Link => link_target(folder, name)?.is_some_and(|target| stays_inside(depth, &target)),
+            Form::Folder | Form::File => true,
+        })
+    }
+
     fn carry_out(&self, number: usize, operation: &Operation, names: &mut Names) -> Result<(), CarryError> {
         let path = operation.path.as_str();
         let failed = io_at(path);
@@ -92,7 +94,7 @@ impl Carried<'_> {
         let staging = staging.ok_or_else(changed)?;
         let (new, old) = (Operation::new_name(number), Operation::old_name(number));
         let place = |comes: &str| match self.hands.place((&staging, comes), (&folder, name)) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match is_shown(&folder, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => match self.is_shown(&folder, path) {
                 Ok(false) => Err(CarryError::NotShown(path.to_owned())),
                 shown => shown.map(|_| Gone::Changed).map_err(&failed),
             },

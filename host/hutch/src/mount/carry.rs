@@ -53,7 +53,7 @@ pub(crate) enum CarryError {
     },
     /// Something stands there that a run is not shown.
     #[error(
-        "something is at {0:?} that no run is shown: a pipe, a socket, a device, or a link that leads out of the folder"
+        "something is at {0:?} that no run is shown: a pipe, a socket, a device, a link that leads out of the folder, or what is hutch's own"
     )]
     NotShown(String),
     /// It can't be told what tools act on.

@@ -97,7 +97,7 @@ fn identities_above(folder: &Path) -> impl Iterator<Item = Identity> {
 }
 
 /// So much of the host's own is looked at, to know it elsewhere: down to `instances/SLUG/NAME/state`.
-const OWN_NAMES_MAX: usize = 1 << 16;
+const OWN_NAMES_MAX: usize = 1 << 20;
 const OWN_DEPTH: usize = 3;
 
 impl Mount {
@@ -166,6 +166,11 @@ impl Mount {
     #[must_use]
     pub(crate) fn without(self, own: &[PathBuf]) -> Mount {
         Mount { hidden: own_identities(own).into(), ..self }
+    }
+
+    /// Whether this is one of the host's own folders or files, which no run is shown.
+    fn hides(&self, stamp: &Stamp) -> bool {
+        self.hidden.contains(&(stamp.device, stamp.inode))
     }
 
     /// What has tools act on all of it, where that was not granted.

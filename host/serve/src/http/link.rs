@@ -31,6 +31,8 @@ enum State {
     Open(Digest, Instant),
     /// It was exchanged for this session.
     Used(Digest),
+    /// The session is over.
+    Ended,
 }
 
 impl Link {
@@ -70,6 +72,13 @@ impl Link {
         let cookies = lines.flat_map(|line| line.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
         let mut sessions = cookies.filter(|(name, _)| *name == self.cookie);
         sessions.any(|(_, session)| is_equal(known, session)).then_some(&self.principal)
+    }
+
+    /// Ends the session, if this is its browser: the cookie that has it forget its own.
+    pub(super) fn end(&self, headers: &HeaderMap) -> Option<String> {
+        self.session(headers)?;
+        *self.state() = State::Ended;
+        Some(format!("{}=; Max-Age=0; {}", self.cookie, self.attributes))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -120,6 +129,21 @@ mod tests {
         for again in [code, session] {
             assert_eq!(link.exchange(&again, &Seed([9; 32]), NOW), None, "{again}");
         }
+    }
+
+    #[test]
+    fn who_signs_out_is_nobody_and_nobody_else_can_do_it() {
+        let (link, code) = link();
+        let of = |cookie: &str| HeaderMap::from_iter([(COOKIE, HeaderValue::from_str(cookie).unwrap())]);
+        let known = format!("hutch-8645={}", "08".repeat(32));
+        assert_eq!(link.end(&of(&known)), None);
+        link.exchange(&code, &Seed([8; 32]), NOW).unwrap();
+        assert_eq!(link.end(&of(&format!("hutch-8645={code}"))), None);
+        assert!(is_known(&link, &[&known]));
+        let forgotten = link.end(&of(&known)).unwrap();
+        assert_eq!(forgotten, "hutch-8645=; Max-Age=0; Path=/; HttpOnly; SameSite=Strict");
+        assert!(!is_known(&link, &[&known]));
+        assert_eq!((link.end(&of(&known)), link.exchange(&code, &Seed([9; 32]), NOW)), (None, None));
     }
 
     #[test]

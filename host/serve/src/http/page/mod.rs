@@ -39,6 +39,7 @@ enum Page {
     Packages,
     Style,
     Enter,
+    Leave,
     Package,
     Command,
     Plan,
@@ -59,6 +60,7 @@ const PAGES: &[(Method, &str, Option<Scope>, Page)] = &[
     (Method::GET, "/", Some(Scope::Read), Page::Packages),
     (Method::GET, "/style.css", None, Page::Style),
     (Method::GET, "/enter", None, Page::Enter),
+    (Method::POST, "/leave", Some(Scope::Read), Page::Leave),
     (Method::GET, "/packages/{slug}", Some(Scope::Read), Page::Package),
     (Method::GET, "/packages/{slug}/commands/{command}", Some(Scope::Read), Page::Command),
     (Method::POST, "/packages/{slug}/commands/{command}", Some(Scope::Run), Page::Plan),
@@ -123,6 +125,7 @@ pub(super) async fn answer(
         return Ok(enter(site, parts));
     }
     let shown = match allowed(&site.guard, parts, scope.unwrap_or(Scope::Read)) {
+        Ok(_) if *page == Page::Leave => return Ok(leave(site, parts)),
         Ok(principal) => views::show(site, *page, &found, principal, parts, body).await,
         Err(refused) => Err(refused),
     };
@@ -177,6 +180,20 @@ fn enter(site: &Site, parts: &Parts) -> Response<Body> {
         response.headers_mut().insert(SET_COOKIE, cookie);
     }
     response.headers_mut().insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    response
+}
+
+/// Ends the session of whoever was signed in by the link. What a browser keeps as a password, nobody else can have it forget.
+fn leave(site: &Site, parts: &Parts) -> Response<Body> {
+    let cookie = site.guard.link.as_ref().and_then(|link| link.end(&parts.headers));
+    let (title, told) = match cookie {
+        Some(_) => ("Signed out", "To come back, give a token as the password, or start the server again for another link."),
+        None => ("Not signed out", "You came with a password, which the browser keeps until it is closed."),
+    };
+    let mut response = html(StatusCode::OK, shape::page(title, &html! { p { (told) } }));
+    if let Some(cookie) = cookie.and_then(|cookie| HeaderValue::from_str(&cookie).ok()) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
     response
 }
 

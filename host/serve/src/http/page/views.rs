@@ -45,7 +45,7 @@ pub(super) async fn show(
 ) -> Result<Shown, Refused> {
     let (slug, second) = (found.first().copied().unwrap_or_default(), found.get(1).copied().unwrap_or_default());
     match page {
-        Page::Packages => return Ok(Shown::Page(packages(site))),
+        Page::Packages => return Ok(Shown::Page(packages(site, parts))),
         Page::Approvals => return approvals(site, principal, parts).await,
         _ => {}
     }
@@ -71,7 +71,8 @@ pub(super) async fn show(
     }
 }
 
-fn packages(site: &Site) -> Markup {
+fn packages(site: &Site, parts: &Parts) -> Markup {
+    let is_signed_in = site.guard.link.as_ref().is_some_and(|link| link.session(&parts.headers).is_some());
     page(
         "Packages",
         &html! {
@@ -84,6 +85,7 @@ fn packages(site: &Site) -> Markup {
                     }
                 }
             }
+            @if is_signed_in { form method="post" action="/leave" { button type="submit" { "Sign out" } } }
         },
     )
 }
