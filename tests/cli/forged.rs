@@ -184,6 +184,41 @@ fn the_answer_says_how_many_runs_were_confirmed_elsewhere() {
     assert_eq!((&taken["equal"], &taken["confirmed"]), (&json!(2), &json!(1)), "{taken}");
 }
 
+/// A plan in a file is a call that somebody else wrote, with a guard that somebody else switched off.
+#[test]
+fn a_plan_that_came_with_a_file_is_nobodys_here() {
+    let elsewhere = Machine::new();
+    elsewhere.guest(&[&FIXED[..], &[&todo(), "add", "Write docs"]].concat()).answer();
+    for (guard, title) in [("off", "key AKIAIOSFODNN7EXAMPLF"), ("text", "harmless")] {
+        elsewhere.run(["plan", "--guard", guard, &todo(), "add", title]).result("plan");
+    }
+    let machine = Machine::new();
+    machine.guest(&[&FIXED[..], &["--instance", "taken", &todo(), "add", "Write docs"]].concat()).answer();
+    machine.run(["plan", "--instance", "taken", &todo(), "add", "mine"]).result("plan");
+    machine.run(["instance", "purge", "--yes", "--instance", "taken", "todo"]).result("instance purge");
+    elsewhere.run(["instance", "export", "--output", "file", "todo"]).result("instance export");
+    std::fs::copy(elsewhere.path("file"), machine.path("file")).unwrap();
+    let taken = import(&machine, &["--input", "file"]).result("instance import");
+    assert_eq!((&taken["equal"], &taken["plans"]), (&json!(3), &json!(2)), "{taken}");
+    let on = |words: &[&str]| machine.run([words, &["--instance", "taken", &todo()]].concat());
+    let named = |command: &str, yes: &[&str], entry: &str| {
+        machine.run([&[command], yes, &["--instance", "taken", &todo(), entry][..]].concat())
+    };
+    on(&["apply", "--yes"]).fault("NOT_FOUND", 20);
+    for command in ["apply", "replay"] {
+        named(command, &[], "@4").fault("CONFIRMATION_REQUIRED", 30);
+        named(command, &["--yes"], "@3").fault("ARGUMENT_REFUSED", 2);
+    }
+    // A run that somebody made there is nobody's here either.
+    named("replay", &[], "@2").fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(on(&["state", "diff"]).result("state diff")["items"], json!([]));
+    // What a person here agrees to by its name, and what is planned here, is carried out.
+    assert_eq!(named("apply", &["--yes"], "@4").result("apply")["kept"], json!(true));
+    on(&["undo"]).result("undo");
+    machine.run(["plan", "--instance", "taken", &todo(), "add", "mine"]).result("plan");
+    assert_eq!(on(&["apply"]).result("apply")["kept"], json!(true));
+}
+
 /// What a package ships makes a volume once: another first state, and every later one, is its maker's word.
 #[test]
 fn a_first_state_that_the_package_does_not_ship_is_taken_as_told() {

@@ -64,17 +64,17 @@ impl Host {
         let record = Record { follows: Some(sealed.hash), ..session.record(EntryKind::Replay) };
         let recorded = sealed.open().map_err(|error| (Failure::Entry(error), Some(Box::new(record.clone()))));
         let prepared = recorded
-            .and_then(|entry| self.admit_again(package, session, &entry.record, grants, &record))
+            .and_then(|entry| self.admit_again(package, session, (entry.sequence, &entry.record), grants, &record))
             .map_err(|(failure, unrecorded)| session.noted(unrecorded, failure))?;
         self.run_and_keep(session, &prepared, record, (retries, None))
     }
 
-    /// The invocation that was recorded, ready to be made again for real; `record` is what is to be written down of that.
+    /// The invocation that was recorded in a place, ready to be made again for real; `record` is what is to be written down of that.
     pub(crate) fn admit_again(
         &self,
         package: &Package,
         session: &Session,
-        recorded: &Record,
+        (sequence, recorded): (u64, &Record),
         grants: &Grants,
         record: &Record,
     ) -> Result<Prepared, Unkept> {
@@ -82,7 +82,7 @@ impl Host {
             .prepare_again(package, recorded, session, grants)
             .map_err(|failure| (failure, Some(Box::new(record.clone()))))?;
         prepared.record.confirmed = grants.confirmed;
-        match self.confirm(package, session, &prepared) {
+        match self.confirm(package, session, sequence, &prepared) {
             Ok(()) => Ok(prepared.on_behalf_of(session)),
             Err(failure) => {
                 let invocation = Some(prepared.record);

@@ -28,6 +28,8 @@ pub struct TakenIn {
     pub as_told: u64,
     /// How many of them are runs that somebody confirmed where they were made, as they tell it: nobody here did.
     pub confirmed: u64,
+    /// How many of them are plans of calls that nobody here asked for: carrying one out asks always.
+    pub plans: u64,
     /// How many of them came to the same again by a package that was [carried](Package::carried) with them.
     pub by_carried: u64,
     /// Each of them, and what running it again came to: equal, or why it can't be had again, if it kept nothing.
@@ -109,7 +111,7 @@ impl Host {
         at: Instant,
         bundles: impl IntoIterator<Item = (Result<B, E>, Option<Pin>)>,
     ) -> Result<TakenIn, E> {
-        let mut all = TakenIn { entries: 0, as_told: 0, confirmed: 0, by_carried: 0, verified: Vec::new() };
+        let mut all = TakenIn { entries: 0, as_told: 0, confirmed: 0, plans: 0, by_carried: 0, verified: Vec::new() };
         let (mut session, makers) = (None, Makers::of(self, (package, earlier), operator)?);
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
@@ -125,6 +127,7 @@ impl Host {
             all.entries += taken.entries;
             all.as_told += taken.as_told;
             all.confirmed += taken.confirmed;
+            all.plans += taken.plans;
             all.by_carried += taken.by_carried;
             all.verified.extend(taken.verified);
             session = Some(there);
@@ -195,7 +198,7 @@ impl Host {
         has(trial.store(), head)?;
         settled(&before, &trial.head()?)?;
         let entries = trial.entries(before.last.sequence.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
-        let (mut as_told, mut confirmed, mut by_carried) = (0, 0, 0);
+        let (mut as_told, mut confirmed, mut plans, mut by_carried) = (0, 0, 0, 0);
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
             let Maker { package, limits } = makers.of_entry(&record);
@@ -209,6 +212,7 @@ impl Host {
             as_told += u64::from(told(&trial, package, sealed.sequence, &record)?);
             let is_confirmed = record.invocation.as_ref().is_some_and(|invocation| invocation.confirmed);
             confirmed += u64::from(record.outcome.is_some() && is_confirmed);
+            plans += u64::from(record.outcome.is_some() && record.kind == EntryKind::Plan);
             // Before the first guest starts: behind a ring nothing is compiled.
             self.load_again(package, sealed);
         }
@@ -232,7 +236,7 @@ impl Host {
         }
         // A preview's store is one over the other: there the next bundle finds it.
         session.store.take(&entries, trial.store(), &session.as_owner(makers.now.package))?;
-        Ok((TakenIn { entries: new, as_told, confirmed, by_carried, verified }, session))
+        Ok((TakenIn { entries: new, as_told, confirmed, plans, by_carried, verified }, session))
     }
 }
 

@@ -73,12 +73,15 @@ impl Session {
         self.store.entry(sequence)?.ok_or_else(missing)
     }
 
-    /// The last plan that ran: one that was refused has nothing to apply.
+    /// The last plan that ran here: one that was refused has nothing to apply, and one that came from elsewhere is nobody's here.
     ///
     /// # Errors
     /// The store can't be read.
     pub fn last_plan(&self) -> Result<Option<Sealed>, Failure> {
-        self.last_with(|record| record.kind == EntryKind::Plan && record.outcome.is_some())
+        let head = self.head()?;
+        self.last_with(|sequence, record| {
+            record.kind == EntryKind::Plan && record.outcome.is_some() && head.is_own(sequence)
+        })
     }
 
     /// The entry that is meant where one may be named: else it is the last one with a run, if there is any.
@@ -88,16 +91,16 @@ impl Session {
     pub fn entry_or_last_run(&self, name: Option<&EntryName>) -> Result<Option<Sealed>, Failure> {
         match name {
             Some(name) => self.entry(name).map(Some),
-            None => self.last_with(|record| record.outcome.is_some()),
+            None => self.last_with(|_, record| record.outcome.is_some()),
         }
     }
 
-    fn last_with(&self, is_meant: impl Fn(&Record) -> bool) -> Result<Option<Sealed>, Failure> {
+    fn last_with(&self, is_meant: impl Fn(u64, &Record) -> bool) -> Result<Option<Sealed>, Failure> {
         let mut end = self.head()?.last.sequence + 1;
         while end > 1 {
             let begin = end.saturating_sub(PAGE).max(1);
             for sealed in self.store.entries(begin, end - begin)?.into_iter().rev() {
-                if is_meant(&sealed.open().map_err(Failure::Entry)?.record) {
+                if is_meant(sealed.sequence, &sealed.open().map_err(Failure::Entry)?.record) {
                     return Ok(Some(sealed));
                 }
             }

@@ -78,7 +78,7 @@ impl Host {
         if planned.kind != EntryKind::Plan {
             return Err(refused(Failure::NotAPlan { sequence }));
         }
-        let prepared = self.admit_again(package, session, &planned, grants, &record)?;
+        let prepared = self.admit_again(package, session, (sequence, &planned), grants, &record)?;
         let invoked = Record { invocation: Some(prepared.record.clone()), ..record.clone() };
         let refused = |failure| (failure, Some(Box::new(invoked.clone())));
         let head = session.head().map_err(refused)?;

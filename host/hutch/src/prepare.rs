@@ -179,7 +179,9 @@ impl Host {
         let changes = described.is_some_and(|described| described.effect != Effect::Read);
         let policy = call.guard.unwrap_or(manifest.guard());
         guard::check(&call.arguments, policy, contract, command).map_err(Failure::Guard)?;
-        expected::check_arguments(package, call)?;
+        if !call.unchecked {
+            expected::check_arguments(package, &call.arguments)?;
+        }
         let asked: BTreeSet<&str> = manifest.environment().iter().map(|name| name.as_str()).collect();
         if let Some(name) = call.environment.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::Environment { name: name.clone() });
@@ -254,11 +256,26 @@ impl Host {
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
     }
 
-    /// Refuses a recorded invocation that asks for a confirmation and has none this time. A preview needs none: nothing of it is kept.
-    pub(crate) fn confirm(&self, package: &Package, session: &Session, prepared: &Prepared) -> Result<(), Failure> {
+    /// Refuses a recorded invocation that asks for a confirmation and has none this time. A preview needs none: nothing of it is kept. What was not
+    /// recorded here, nobody here has said: it is held against the contract and the guard, as what somebody says now, and asks always.
+    pub(crate) fn confirm(
+        &self,
+        package: &Package,
+        session: &Session,
+        sequence: u64,
+        prepared: &Prepared,
+    ) -> Result<(), Failure> {
         let arguments = prepared.invocation.argv().get(leading(package.manifest()).count()..).unwrap_or_default();
         let contract = expected::contract_of_call(package, arguments)?;
-        match Gate::new(package.manifest(), contract.as_deref()).decide(arguments).confirmation {
+        let decision = Gate::new(package.manifest(), contract.as_deref()).decide(arguments);
+        let mut confirmation = decision.confirmation;
+        if !session.head()?.is_own(sequence) {
+            let command = decision.command.as_ref().map(|command| command.as_str());
+            guard::check(arguments, package.manifest().guard(), contract.as_deref(), command).map_err(Failure::Guard)?;
+            expected::check_arguments(package, arguments)?;
+            confirmation.get_or_insert_with(|| format!("entry {sequence} came from another home, and nobody here asked for it"));
+        }
+        match confirmation {
             Some(reason) if !prepared.record.confirmed && session.keeps() => Err(Failure::Confirmation { reason }),
             _ => Ok(()),
         }

@@ -43,7 +43,7 @@ mod transition;
 /// What stores are made of, for crates that keep one elsewhere.
 pub mod keeping {
     pub use crate::absorb::{Shelf, absorb};
-    pub use crate::admitted::{admitted, admitted_text};
+    pub use crate::admitted::{Admitted, admitted, admitted_text};
     pub use crate::audit::{Audit, Findings, Moves};
     pub use crate::reach::{Source, reach};
     pub use crate::retention::{retained_from, states};

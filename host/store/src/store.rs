@@ -1,5 +1,6 @@
 //! What a store promises, whatever keeps it. Knows no database and no files.
 
+use crate::admitted::Admitted;
 use crate::error::StoreError;
 use crate::memo::Memo;
 use crate::names::VolumeName;
@@ -26,7 +27,7 @@ pub struct Head {
     pub owners: BTreeMap<Origin, Digest>,
     /// Those of them that count here, if entries were [taken](Store::take) that were made elsewhere: no entry says it, and none is
     /// believed about it.
-    pub admitted: Option<BTreeMap<Origin, Digest>>,
+    pub admitted: Option<Admitted>,
     /// The places of intents that no entry has closed.
     pub open: BTreeSet<u64>,
     /// The first entry of which the states and streams are still promised; entries before it have been dropped to their
@@ -46,7 +47,12 @@ impl Default for Head {
 impl Head {
     /// The packages that may use the instance here, and what each was when it was last used.
     pub fn admitted(&self) -> &BTreeMap<Origin, Digest> {
-        self.admitted.as_ref().unwrap_or(&self.owners)
+        self.admitted.as_ref().map_or(&self.owners, |admitted| &admitted.packages)
+    }
+
+    /// Whether the entry in a place was made here, and not only [taken](Store::take).
+    pub fn is_own(&self, sequence: u64) -> bool {
+        self.admitted.as_ref().is_none_or(|admitted| sequence > admitted.through)
     }
 }
 

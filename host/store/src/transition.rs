@@ -1,6 +1,7 @@
 //! What a record means for a store: the rule of conflicts and the next head, in one place for all of them. Pure.
 
 use crate::absorb::{Shelf, absorb};
+use crate::admitted::Admitted;
 use crate::error::StoreError;
 use crate::names::VolumeName;
 use crate::store::{Head, Store};
@@ -77,7 +78,7 @@ impl Head {
         state.extend(changed.iter().map(|change| (change.volume.clone(), change.after)));
         let mut admitted = self.admitted.clone();
         if let (Some(admitted), Some(owner)) = (&mut admitted, &record.owner) {
-            admitted.insert(owner.origin.clone(), owner.package);
+            admitted.packages.insert(owner.origin.clone(), owner.package);
         }
         let head = Head {
             last: sealed.pin(),
@@ -106,9 +107,9 @@ impl Head {
         if advance.sealed != *sealed {
             return Err(StoreError::other_here(sealed.sequence));
         }
-        let mut admitted = self.admitted().clone();
-        admitted.insert(owner.origin.clone(), owner.package);
-        advance.head.admitted = Some(admitted);
+        let mut packages = self.admitted().clone();
+        packages.insert(owner.origin.clone(), owner.package);
+        advance.head.admitted = Some(Admitted { packages, through: sequence });
         Ok((record, advance))
     }
 }

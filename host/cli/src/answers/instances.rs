@@ -117,6 +117,8 @@ pub(crate) struct InstanceImported {
     pub(crate) as_told: u64,
     /// Runs that a person confirmed elsewhere, as the files tell it, and nobody here
     pub(crate) confirmed: u64,
+    /// Plans of calls that nobody here asked for: carrying one out, by its name, asks always
+    pub(crate) plans: u64,
     pub(crate) last: Option<Pinned>,
 }
 

@@ -390,7 +390,11 @@ fn what_was_made_elsewhere_is_taken_as_it_is_and_makes_nobody_an_owner() {
         store.commit(&record, &no_objects(), &[]).unwrap();
         let expected = [(Origin::installed(), own(b"1").package), (here.origin, here.package)];
         assert_eq!(admitted(store), expected.into());
-        assert_eq!(store.head().unwrap().owners.len(), 2, "the installed one is in no entry");
+        let head = store.head().unwrap();
+        assert_eq!(head.owners.len(), 2, "the installed one is in no entry");
+        // What was made here is told from what was taken, for good.
+        let (taken, own) = (entries.last().unwrap().sequence, head.last.sequence);
+        assert!((1..=taken).all(|sequence| !head.is_own(sequence)) && head.is_own(own), "{head:?}");
         assert_eq!(store.check().unwrap(), []);
     });
 }
