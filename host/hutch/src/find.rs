@@ -1,7 +1,8 @@
 //! Commands found by what they do, by the words that packages use of themselves. Words are reduced to their stems; a word that nothing
-//! uses is taken for a misspelling of one that something does; common words for the same thing count. Each word of a question counts
-//! once for a command, by the best place where it stands, and the more the fewer commands use it; a command whose whole name was asked
-//! for comes before one that is named with other words besides.
+//! uses is taken for a misspelling of one that something does; common words for the same thing count, two together ("get rid") as one.
+//! Each word of a question counts for a command in each place where it stands, and the more the fewer commands have it there; a command
+//! whose whole name was asked for comes before one that is named with other words besides, and where something is to be known, one that
+//! reads before one that does something.
 
 use hutch_model::asks::Asks;
 use hutch_model::contract::{Command, Contract, Effect, Parameter};
@@ -18,6 +19,12 @@ const EMPTY_WORDS: [&str; 54] = [
     "what", "which", "with", "would", "you", "your",
 ];
 
+/// What a question begins with where something is to be known, not done; so does "how" before [`MEASURES`].
+const ASKING_WORDS: [&str; 14] = [
+    "am", "are", "did", "does", "is", "was", "were", "what", "when", "where", "which", "who", "whose", "why",
+];
+const MEASURES: [&str; 5] = ["big", "large", "long", "many", "much"];
+
 /// How much of the best score a command must have to be among what was found.
 const SHARE_MIN: f64 = 0.2;
 
@@ -28,6 +35,7 @@ const QUESTION_WORDS_MAX: usize = 64;
 /// The most letters of a word that is compared with others: what that takes grows with the square of them.
 const COMPARED_LETTERS_MAX: usize = 48;
 
+/// Words for the same thing, a group a line; between two that mean it together stands a `_`.
 const SYNONYMS: &str = include_str!("synonyms.txt");
 
 /// A command as discovery sees it.
@@ -75,11 +83,10 @@ impl Field {
     /// How much a word there counts.
     const fn weight(self) -> f64 {
         match self {
-            Field::Name => 4.0,
-            Field::Description => 2.0,
+            Field::Name => 3.0,
+            Field::Description | Field::Package => 2.0,
             Field::Example => 1.5,
             Field::Parameter => 1.0,
-            Field::Package => 0.5,
         }
     }
 }
@@ -112,7 +119,7 @@ impl How {
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct Match {
-    /// The word that was asked for.
+    /// The word that was asked for, or the two that mean something together.
     pub asked: String,
     /// The word that matched.
     pub word: String,
@@ -259,17 +266,38 @@ pub fn check(question: &str) -> Result<(), String> {
     asked(question).map(drop)
 }
 
-/// The different words of a question.
+/// The different words of a question, two that mean something together as one.
 fn asked(question: &str) -> Result<Vec<String>, String> {
     if question.len() > QUESTION_BYTES_MAX {
         return Err(format!("a question has at most {QUESTION_BYTES_MAX} bytes, found {}", question.len()));
     }
-    let mut seen = BTreeSet::new();
-    let asked: Vec<String> = split(question).into_iter().filter(|word| seen.insert(word.clone())).collect();
+    let pairs: BTreeSet<&str> = SYNONYMS.split_whitespace().filter(|word| word.contains('_')).collect();
+    let mut words = words(question).map(str::to_lowercase).peekable();
+    let (mut asked, mut seen) = (Vec::new(), BTreeSet::new());
+    while let Some(word) = words.next() {
+        let pair = words.peek().map(|next| format!("{word}_{next}")).filter(|pair| pairs.contains(pair.as_str()));
+        if pair.is_some() {
+            words.next();
+        }
+        let word = pair.unwrap_or(word);
+        if !EMPTY_WORDS.contains(&word.as_str()) && seen.insert(word.clone()) {
+            asked.push(word);
+        }
+    }
     if asked.len() > QUESTION_WORDS_MAX {
         return Err(format!("a question has at most {QUESTION_WORDS_MAX} different words, found {}", asked.len()));
     }
     Ok(asked)
+}
+
+/// Whether a question is one, and not a wish.
+fn asks(question: &str) -> bool {
+    let first: Vec<String> = words(question).take(2).map(str::to_lowercase).collect();
+    match first.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["how", second] => MEASURES.contains(&second),
+        [first, ..] => ASKING_WORDS.contains(&first),
+        [] => false,
+    }
 }
 
 /// Ranks commands by how well they fit a question, the best first. Those that share no word with it are left out.
@@ -296,17 +324,25 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Result<Vec<Found>, Str
         .collect();
     let synonyms: Vec<Vec<String>> = SYNONYMS.lines().map(|group| group.split(' ').map(stem).collect()).collect();
     let meanings: Vec<Meaning> = asked.into_iter().map(|asked| meaning(asked, &stem, &synonyms, &vocabulary)).collect();
-    let rarity = |meaning: &Meaning| {
-        let users = stems.iter().filter(|stems| best(meaning, stems) >= Field::Parameter.weight()).count();
-        (1.0 + commands.len() as f64 / users.max(1) as f64).ln()
+    let rarity = |meaning: &Meaning| -> BTreeMap<Field, f64> {
+        let mut users: BTreeMap<Field, usize> = BTreeMap::new();
+        for (field, _) in stems.iter().flat_map(|stems| hits(meaning, stems)) {
+            *users.entry(field).or_default() += 1;
+        }
+        let rare = |users: usize| (1.0 + commands.len() as f64 / users as f64).ln();
+        users.into_iter().map(|(field, users)| (field, rare(users))).collect()
     };
-    let rarities: Vec<f64> = meanings.iter().map(rarity).collect();
+    let rarities: Vec<_> = meanings.iter().map(rarity).collect();
+    let asks = asks(question);
     let mut found: Vec<(usize, Found)> = commands
         .iter()
         .zip(&stems)
         .filter_map(|(command, stems)| {
-            let sum: f64 = meanings.iter().zip(&rarities).map(|(meaning, rarity)| best(meaning, stems) * rarity).sum();
-            let score = sum * (1.0 + named(&meanings, stems)) / 2.0;
+            let told = meanings.iter().zip(&rarities).flat_map(|(meaning, rarity)| {
+                hits(meaning, stems).map(move |(field, weight)| weight * rarity[&field])
+            });
+            let reads = if asks && command.effect == Some(Effect::Read) { 1.5 } else { 1.0 };
+            let score = told.sum::<f64>() * (1.0 + named(&meanings, stems) / 4.0) * reads;
             let reasons = reasons(&meanings, stems);
             let score = (score * 1000.0).round() / 1000.0;
             (!reasons.is_empty())
@@ -331,13 +367,12 @@ fn verbatim(meanings: &[Meaning], stems: &Stems) -> usize {
 /// The stems of a command's words, each with the word, by where they stand.
 type Stems = BTreeMap<Field, BTreeMap<String, String>>;
 
-/// How much a word of the question counts for a command: by the best match in the best place.
-fn best(meaning: &Meaning, stems: &Stems) -> f64 {
-    let hits = meaning.stems.iter().flat_map(|(stem, how)| {
-        let fields = stems.iter().filter(move |(_, words)| words.contains_key(stem));
-        fields.map(move |(field, _)| how.weight() * field.weight())
-    });
-    hits.fold(0.0, f64::max)
+/// How much a word of the question counts for a command, in each place where it stands: by the best match there.
+fn hits(meaning: &Meaning, stems: &Stems) -> impl Iterator<Item = (Field, f64)> {
+    stems.iter().filter_map(move |(field, words)| {
+        let hows = meaning.stems.iter().filter(|(stem, _)| words.contains_key(*stem)).map(|(_, how)| how.weight());
+        Some((*field, hows.reduce(f64::max)? * field.weight()))
+    })
 }
 
 /// How much of a command's name was asked for, from 0 to 1.
@@ -385,7 +420,7 @@ fn meaning(
             stems.entry(other.clone()).or_insert(How::Synonym);
         }
     }
-    Meaning { asked, stems }
+    Meaning { asked: asked.replace('_', " "), stems }
 }
 
 /// The word that looks most like `asked`: one letter off for short words, two for long ones, or a beginning of at least four.

@@ -126,3 +126,42 @@ fn the_reason_names_word_way_and_place() {
         ("erase", "remove", How::Synonym, Field::Name)
     );
 }
+
+#[test]
+fn two_words_that_mean_something_together_are_one() {
+    let found = find(&todo(), "get rid of it");
+    let reasons: Vec<(&str, &str)> =
+        found[0].reasons.iter().map(|one| (one.asked.as_str(), one.word.as_str())).collect();
+    assert_eq!((found[0].command.command.as_str(), reasons), ("remove", vec![("get rid", "remove")]));
+}
+
+#[test]
+fn what_reads_comes_first_where_something_is_to_be_known() {
+    let known = todo();
+    for (question, expect) in [
+        ("reminders of an item", "reminder set"),
+        ("which reminders does an item have", "reminder list"),
+        ("how many reminders has an item", "reminder list"),
+        ("how can I have reminders of an item", "reminder set"),
+    ] {
+        assert_eq!(find(&known, question)[0].command.command, expect, "{question}");
+    }
+}
+
+/// As the name of a flag that every writing command of a package has, beside what one of them is about.
+#[test]
+fn a_word_counts_in_each_place_by_how_few_have_it_there() {
+    let mut known = todo();
+    known.truncate(4);
+    for one in &mut known {
+        one.words = BTreeMap::from([(Field::Parameter, vec!["json".to_owned(), "page".to_owned()])]);
+    }
+    known[3].words.insert(Field::Description, vec!["json".to_owned()]);
+    known[2].words.insert(Field::Example, vec!["page".to_owned()]);
+    for (question, place) in [("json", 3), ("page", 2)] {
+        let found = find(&known, question);
+        assert_eq!(found[0].command.command, known[place].command);
+        let others = found.iter().skip(1).map(|one| one.score).fold(0.0, f64::max);
+        assert!(others * 4.0 < found[0].score, "{question}: {others} {}", found[0].score);
+    }
+}
