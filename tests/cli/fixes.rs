@@ -159,6 +159,7 @@ fn a_word_that_is_no_command_leads_to_what_does_the_same_and_to_no_more() {
         ("chekc todo", Some(("check todo", "none"))),
         ("state status todo", Some(("state diff todo", "none"))),
         ("ledger lst todo", Some(("ledger list todo", "none"))),
+        ("state ls todo", Some(("state cat todo", "none"))),
         ("ledger export todo", Some(("ledger list --bytes todo", "none"))),
         ("ledger head todo", Some(("ledger show todo", "none"))),
         ("todo list", Some(("run todo list", "low"))),

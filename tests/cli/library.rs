@@ -121,11 +121,11 @@ fn what_is_there_is_told_as_the_program_tells_it() {
     );
     same(&todo, json!({"command": "ledger show"}), &["ledger", "show", &todo]);
     same(&todo, json!({"command": "ledger show", "entry": "last"}), &["ledger", "show", &todo, "last"]);
-    same(&todo, json!({"command": "state ls"}), &["state", "ls", &todo]);
+    same(&todo, json!({"command": "state cat"}), &["state", "cat", &todo]);
     same(
         &probe,
-        json!({"command": "state ls", "path": "state", "limit": 1}),
-        &["state", "ls", "--limit", "1", &probe, "state"],
+        json!({"command": "state cat", "path": "state", "limit": 1}),
+        &["state", "cat", "--limit", "1", &probe, "state"],
     );
     same(&probe, json!({"command": "state cat", "path": "state/bytes"}), &["state", "cat", &probe, "state/bytes"]);
     same(&todo, json!({"command": "state diff"}), &["state", "diff", &todo]);

@@ -179,8 +179,8 @@ fn help_is_about_the_command_and_not_about_a_word_that_looks_like_one() {
     let machine = Machine::new();
     let name = |words: &[&str]| machine.run(words).document()["name"].as_str().unwrap().to_owned();
     assert_eq!(name(&["--home", "run", "catalog", "--help"]), "catalog");
-    assert_eq!(name(&["--home=run", "state", "--wait", "5s", "ls", "--help"]), "state ls");
-    assert_eq!(name(&["help", "state", "ls"]), "state ls");
+    assert_eq!(name(&["--home=run", "state", "--wait", "5s", "cat", "--help"]), "state cat");
+    assert_eq!(name(&["help", "state", "cat"]), "state cat");
     assert_eq!(name(&["--home", "help", "help", "run"]), "run");
     assert_eq!(name(&["--home", "help", "catalog", "--help"]), "catalog");
     assert_eq!(machine.run(["help"]).stdout, machine.run(["--help"]).stdout);

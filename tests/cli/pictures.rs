@@ -67,7 +67,7 @@ fn people_see_these_pictures() {
         ("plan", 0, call("plan", &["add", "milk"])),
         ("apply", 0, vec!["apply", "todo", "last"]),
         ("ledger-list", 0, vec!["ledger", "list", "todo"]),
-        ("state-ls", 0, vec!["state", "ls", "todo", "state"]),
+        ("state-cat", 0, vec!["state", "cat", "todo", "state"]),
         ("verify", 0, vec!["verify", "--all", "todo"]),
         ("undo", 0, vec!["undo", "todo"]),
         ("meta", 0, vec!["meta", "todo"]),

@@ -70,7 +70,7 @@ fn calls(machine: &Machine) -> Vec<Vec<String>> {
         words(&["ledger", "show", "--human", &probe, "@3"]),
         words(&["ledger", "list", "--human", &probe]),
         words(&["ledger", "list", "--bytes", "--human", &probe]),
-        words(&["state", "ls", "--human", &probe, "state"]),
+        words(&["state", "cat", "--human", &probe, "state"]),
         words(&["ledger", "list", "--changes", "--human", &probe]),
         words(&["state", "diff", "--human", &probe, "@1", "@3"]),
         words(&["state", "diff", "--human", &probe]),

@@ -65,7 +65,7 @@ fn what_lacks_the_level_that_a_rule_asks_for_is_neither_run_nor_installed() {
     assert_eq!(entries(), before, "something ran all the same");
     // What was done can still be read.
     machine.run(["ledger", "show", "todo", "last"]).result("ledger show");
-    machine.run(["state", "ls", "todo"]).result("state ls");
+    machine.run(["state", "cat", "todo"]).result("state cat");
 }
 
 #[test]

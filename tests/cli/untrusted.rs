@@ -143,7 +143,7 @@ show           result.skills[].description                     skill.description
 state_cat      result.content                                  file.content
 state_cat      result.path                                     file.name
 state_diff     result.changes.state[].path                     file.name
-state_ls       result.items[].path                             file.name
+state_folder   result.items[].path                             file.name
 undo           result.changes.state[].path                     file.name
 "#;
 
@@ -168,7 +168,7 @@ run            whole
 show           heading
 state_cat      whole
 state_diff     change
-state_ls       column:PATH
+state_folder   column:PATH
 undo           change
 ";
 

@@ -162,7 +162,7 @@ fn a_pipe_where_the_program_keeps_a_file_is_no_file() {
         ("packages/todo/pin.json", &[&["run", "todo", "list"][..], &["catalog"], &["remove", "--yes", "todo"]][..]),
         ("issues/is_0001.json", &[&["issue", "list"], &["issue", "show", "is_0001"], &["doctor"]]),
         ("instances/todo/default/hutch.lock", &[&["run", "todo", "add", "y"], &["undo", "todo"]]),
-        ("instances/todo/default/hutch.db", &[&["run", "todo", "list"], &["state", "ls", "todo"], &["undo", "todo"]]),
+        ("instances/todo/default/hutch.db", &[&["run", "todo", "list"], &["state", "cat", "todo"], &["undo", "todo"]]),
     ] {
         let path = machine.path(home).join(file);
         let kept = path.with_extension("kept");

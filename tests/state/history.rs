@@ -244,13 +244,22 @@ fn recorded_answers_can_be_queried() {
 #[test]
 fn states_are_listed_read_compared_carried_and_restored() {
     let home = home_with(&["one", "two"]);
-    assert_eq!(home.json(&["state", "ls", "todo", "state"])["items"][0]["path"], "state/todos.json");
+    assert_eq!(home.json(&["state", "cat", "todo", "state"])["items"][0]["path"], "state/todos.json");
     let log = home.json(&["ledger", "list", "--changes", "todo"]);
     let kinds: Vec<&Value> = (0..3).map(|at| &log["items"][at]["kind"]).collect();
     assert_eq!((&log["total"], kinds), (&json!(3), vec![&json!("run"), &json!("run"), &json!("create")]));
     let now = home.run(&["state", "cat", "--raw", "todo", "state/todos.json"]).stdout;
     let then = home.run(&["state", "cat", "--raw", "--at", "@2", "todo", "state/todos.json"]).stdout;
     assert!(now.contains("two") && !then.contains("two") && then.contains("one"));
+    // A file is the one line of itself; bytes are those of a file.
+    assert_eq!(home.json(&["state", "cat", "todo"])["items"], json!([{"path": "state", "type": "volume"}]));
+    let line = home.run(&["state", "cat", "--ndjson", "todo", "state/todos.json"]).stdout;
+    let file = serde_json::from_str::<Value>(&line).expect("no JSON");
+    assert_eq!((&file, &file["content"]), (&home.json(&["state", "cat", "todo", "state/todos.json"]), &json!(now)));
+    assert_eq!(home.run(&["state", "cat", "--raw", "todo", "state"]).status, 20);
+    for words in [&["state", "cat", "--raw", "todo"][..], &["state", "cat", "--raw", "--ndjson", "todo", "state"]] {
+        assert_eq!(home.run(words).status, 2, "{words:?}");
+    }
     assert_eq!(home.json(&["state", "diff", "todo", "@2", "@3"])["changes"]["state"][0]["change"], "modified");
     assert_eq!(home.json(&["state", "diff", "todo", "@3", "last"])["changes"]["state"], json!([]));
 

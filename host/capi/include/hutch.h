@@ -64,7 +64,7 @@ hutch_host hutch_open(const char *options, size_t options_length, hutch_answer *
  *
  *   "command"      run | plan | apply | undo | verify | prove | meta
  *                  ledger list | ledger show
- *                  state ls | state cat | state diff (what was changed outside)
+ *                  state cat | state diff (what was changed outside)
  *   "package"      a folder, a packed file, or the slug of an installed package; "" to check a proof by the one in it
  *
  * and may say
@@ -81,7 +81,7 @@ hutch_host hutch_open(const char *options, size_t options_length, hutch_answer *
  * "mounts": {NAME: {"folder", "access": "ro" | "rw" | "rwx"}}, "contract", "guard", "unchecked", "confirmed",
  * "digests_only" and "wall_time_us", and run also "retry". apply takes "plan", "confirmed", "secrets", "mounts" and "wall_time_us"; undo "count" and
  * "mounts", "entry" or "to"; verify "entry" or "all", "secrets"; prove "entry" and "bare", and the proof is what the
- * answer has as standard output, or "check": true and "limits", with the proof as input; ledger show "entry"; state ls "path", "entry";
+ * answer has as standard output, or "check": true and "limits", with the proof as input; ledger show "entry";
  * state cat "path", "entry"; lists "limit" and "offset"; ledger list "bytes". They mean what the command line's flags of these names mean; "confirmed" is --yes. A name that is none of these is
  * refused. Flags among the arguments (--help, --dry-run, --fields) are the guest's here, and verify runs entries of the version that it is
  * given.

@@ -77,15 +77,10 @@ impl Library {
                 let sealed = session.entry(&name).map_err(report)?;
                 Ok(done("ledger show", ledger::entry_value(&session, &sealed).map_err(report)?))
             }
-            Command::StateList(files) => {
+            Command::StateCat(files) => {
                 let (page, at) = (files.page()?, optional(files.entry.as_deref())?);
-                let value = state::files_value(&work.session()?, at.as_ref(), files.path.as_deref(), &page);
-                Ok(done("state ls", value.map_err(report)?))
-            }
-            Command::StateFile(file) => {
-                let at = optional(file.entry.as_deref())?;
-                let value = state::file_value(&work.session()?, at.as_ref(), &file.path).map_err(report)?;
-                Ok(done("state cat", value.map_err(|report| *report)?))
+                let value = state::path_value(&work.session()?, at.as_ref(), files.path.as_deref(), &page);
+                Ok(done("state cat", value.map_err(report)?.map_err(|report| *report)?))
             }
             Command::StateDiff(_) => Ok(done("state diff", state::outside_value(&work.session()?).map_err(report)?)),
             Command::Meta(_) => {

@@ -74,12 +74,9 @@ pub(crate) enum Command {
     /// An entry with its input and output: the last if none is named.
     #[serde(rename = "ledger show")]
     LedgerShow(Entry),
-    /// What a folder of a volume holds.
-    #[serde(rename = "state ls")]
-    StateList(Files),
-    /// A file of a volume.
+    /// What a folder of a volume holds, or a file of one.
     #[serde(rename = "state cat")]
-    StateFile(File),
+    StateCat(Files),
     /// What was changed outside, and the digests of all volumes.
     #[serde(rename = "state diff")]
     StateDiff(Nothing),
@@ -182,7 +179,7 @@ pub(crate) struct List {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Files {
-    /// The folder, the volume first; all volumes if absent.
+    /// The folder or the file, the volume first; all volumes if absent.
     #[serde(default)]
     pub(crate) path: Option<String>,
     /// After which entry; now if absent.
@@ -192,16 +189,6 @@ pub(crate) struct Files {
     limit: Option<u32>,
     #[serde(default)]
     offset: Option<u32>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct File {
-    /// The file, the volume first.
-    pub(crate) path: String,
-    /// After which entry; now if absent.
-    #[serde(default)]
-    pub(crate) entry: Option<String>,
 }
 
 /// A call of a package's command.

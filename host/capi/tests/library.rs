@@ -99,7 +99,7 @@ fn what_is_asked_for_in_no_known_form_is_refused_and_nothing_is_made() {
     refused(&library, &about("undo", json!({"count": 0})), "USAGE");
     refused(&library, &with(run(&todo(), &["list"]), json!({"command": "plan", "retry": 1})), "USAGE");
     // None of that made an instance.
-    for command in ["ledger list", "ledger show", "state ls", "state diff", "undo", "verify"] {
+    for command in ["ledger list", "ledger show", "state cat", "state diff", "undo", "verify"] {
         refused(&library, &about(command, json!({})), "NOT_FOUND");
     }
     for options in [
@@ -184,7 +184,7 @@ fn a_deadline_ends_a_guest_and_leaves_its_entry_alone() {
     let listed = [100, 1_000, 10_000, 100_000].into_iter().map(listed);
     let listed = listed.into_iter().find(|listed| listed["items"][0]["error"] == "CANCELLED").expect("an entry");
     assert_eq!((&listed["items"][0]["error"], &listed["items"][0]["kept"]), (&json!("CANCELLED"), &json!(false)));
-    let files = result(&library, &json!({"command": "state ls", "package": probe(), "path": "state"}));
+    let files = result(&library, &json!({"command": "state cat", "package": probe(), "path": "state"}));
     assert_eq!(files["total"], 1, "{files}");
     // One that has passed before anything began leaves no entry.
     let total = listed["total"].clone();
@@ -207,7 +207,6 @@ fn a_deadline_that_has_passed_stops_every_command_before_it_begins() {
         ("prove", json!({})),
         ("ledger list", json!({})),
         ("ledger show", json!({"entry": "@1"})),
-        ("state ls", json!({})),
         ("state cat", json!({"path": "state/todos.json"})),
         ("state diff", json!({})),
         ("meta", json!({})),

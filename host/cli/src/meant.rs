@@ -23,7 +23,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("apps", &["catalog", "show"]),
     ("bundle", &["pack"]),
     ("call", &["run", "meta"]),
-    ("cat", &["state cat", "state ls"]),
+    ("cat", &["state cat"]),
     ("clean", &["gc"]),
     ("commit", &["apply"]),
     ("create", &["init"]),
@@ -35,7 +35,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("execute", &["run", "meta"]),
     ("export", &["pack"]),
     ("fetch", &["pack"]),
-    ("files", &["state ls"]),
+    ("files", &["state cat"]),
     ("grep", &["find"]),
     ("history", &["ledger list", "ledger show"]),
     ("info", &["show", "meta"]),
@@ -64,10 +64,11 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("search", &["find"]),
     ("signatures", &["check"]),
     ("start", &["run", "meta"]),
+    ("state ls", &["state cat"]),
     ("state status", &["state diff"]),
     ("status", &["state diff", "ledger show"]),
     ("sync", &["install", "install --lock"]),
-    ("tree", &["state ls"]),
+    ("tree", &["state cat"]),
     ("uninstall", &["remove"]),
     ("update", &["install"]),
     ("upgrade", &["install"]),
@@ -77,7 +78,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
 ];
 
 /// What is meant by a package that stands where the next word of these commands does.
-const GROUPS: &[(&str, &str)] = &[("instance", "list"), ("ledger", "list"), ("state", "ls")];
+const GROUPS: &[(&str, &str)] = &[("instance", "list"), ("ledger", "list"), ("state", "cat")];
 
 /// What has no command here, and where it is done.
 const ELSEWHERE: &[(&str, &str)] = &[

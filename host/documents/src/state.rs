@@ -2,7 +2,7 @@
 
 use crate::bounds::FILE_BYTES;
 use crate::moved::{Changed, SkippedPaths};
-use crate::page::Page;
+use crate::page::{Listed, Page};
 use crate::{Open, is_zero};
 use hutch::{EntryName, Failure, Item, Session};
 use hutch_model::digest::Digest;
@@ -80,6 +80,16 @@ pub struct FileAnswer {
     content: String,
 }
 
+/// What stands at a path.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum PathAnswer {
+    /// What a folder holds.
+    Folder(Listed<ItemAnswer>),
+    /// A file.
+    File(FileAnswer),
+}
+
 /// What was changed outside since the last entry: a [`DiffAnswer`].
 pub fn outside_value(session: &Session) -> Result<Value, Failure> {
     let (mut edits, withheld) = (session.edits()?, session.withheld()?);
@@ -98,6 +108,23 @@ pub fn outside_value(session: &Session) -> Result<Value, Failure> {
         volumes.insert(name, status);
     }
     Ok(json!(DiffAnswer { changed: Changed::from(&changes), volumes, unsettled: Some(session.unsettled()?) }))
+}
+
+/// What stood at a path when an entry had left it, or stands there now, as a [`PathAnswer`]: a folder as [`files_value`] has it, or a file as
+/// [`file_value`] has it.
+pub fn path_value(
+    session: &Session,
+    at: Option<&EntryName>,
+    path: Option<&str>,
+    page: &Page,
+) -> Result<Result<Value, Box<ErrorReport>>, Failure> {
+    if let Some(text) = path {
+        let state = session.state_at(at)?;
+        if !session.is_folder(&state, &session.state_path(&state, text)?)? {
+            return file_value(session, at, text);
+        }
+    }
+    Ok(Ok(files_value(session, at, path, page)?))
 }
 
 /// What a folder held when an entry had left it, or holds now, an [`ItemAnswer`] each; all volumes if no path is named.

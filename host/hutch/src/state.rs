@@ -82,6 +82,14 @@ impl Session {
         }
     }
 
+    /// Whether a folder is at a path of a state.
+    ///
+    /// # Errors
+    /// Nothing is there.
+    pub fn is_folder(&self, state: &BTreeMap<String, Digest>, path: &StatePath) -> Result<bool, Failure> {
+        Ok(matches!(self.find(state, path)?, Found::Folder(_)))
+    }
+
     /// Calls `each` with the bytes of a file, part by part.
     ///
     /// # Errors

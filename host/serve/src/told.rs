@@ -120,7 +120,7 @@ impl Work<'_, '_> {
             }
             Tell::Files { at, path, limit, offset } => {
                 let session = self.instance.session(self.at)?;
-                ("state ls", state::files_value(&session, at.as_ref(), path.as_deref(), &page(*limit, *offset))?)
+                ("state cat", state::files_value(&session, at.as_ref(), path.as_deref(), &page(*limit, *offset))?)
             }
             Tell::File { at, path } => match state::file_value(&self.instance.session(self.at)?, at.as_ref(), path)? {
                 Ok(value) => ("state cat", value),

@@ -124,7 +124,7 @@ fn every_command_takes_a_packed_file_for_its_folder() {
         "explain-error NOT_FOUND PACKAGE",
         "find remind --in PACKAGE",
         "catalog PACKAGE",
-        "state ls PACKAGE",
+        "state cat PACKAGE",
         "ledger list --changes PACKAGE",
         "verify PACKAGE last",
         "verify --chain PACKAGE",

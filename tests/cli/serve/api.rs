@@ -134,7 +134,7 @@ fn files_are_there_as_every_entry_left_them() {
     assert_eq!((&volumes["items"][0]["type"], &volumes["total"]), (&json!("volume"), &json!(1)), "{volumes}");
     let volume = volumes["items"][0]["path"].as_str().unwrap();
     let listed = server.get(&format!("{files}?path={volume}&limit=1"));
-    assert_eq!(listed, machine.run(["state", "ls", "--limit", "1", &todo(), volume]).result("state ls"));
+    assert_eq!(listed, machine.run(["state", "cat", "--limit", "1", &todo(), volume]).result("state cat"));
     let path = listed["items"][0]["path"].as_str().unwrap().replace('/', "%2F");
     let file = |at: &str| server.get(&format!("/api/packages/todo/file?path={path}{at}"))["content"].to_string();
     assert!(file("").contains("eggs") && file("&at=3").contains("eggs"));

@@ -121,7 +121,7 @@ pub(super) fn calls(package: &str, packages: &str) -> Vec<(&'static str, Vec<Str
         ("ledger_list", &["ledger", "list", p]),
         ("ledger_bytes", &["ledger", "list", "--bytes", p]),
         ("ledger_list", &["ledger", "list", "--changes", p]),
-        ("state_ls", &["state", "ls", p, "state"]),
+        ("state_folder", &["state", "cat", p, "state"]),
         ("state_cat", &["state", "cat", p, &file]),
         ("state_diff", &["state", "diff", p, "@1", "@6"]),
         ("undo", &["undo", "--dry-run", p]),

@@ -65,7 +65,7 @@ impl Output {
         }
     }
 
-    /// Answers with one page of a list: what [`hutch_documents::Page`] made.
+    /// Answers with one page of a list: what [`hutch_documents::Page`] made. What is no list is the one item.
     pub(crate) fn list(
         &self,
         command: &str,
@@ -79,10 +79,10 @@ impl Output {
         if page.ndjson {
             self.shaping.cleaning.value(&mut result);
             self.keep(&mut result)?;
-            return self.lines(result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default());
+            return self.lines(items(&result));
         }
         self.answer_value(true, command, result, |result| {
-            let items = result.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+            let items = items(result);
             let told = human(items);
             match result.get("has_more") {
                 Some(Value::Bool(true)) => {
@@ -131,4 +131,9 @@ impl Output {
             }
         }
     }
+}
+
+/// The items of a list; what is no list is the one item.
+fn items(result: &Value) -> &[Value] {
+    result.get("items").and_then(Value::as_array).map_or(std::slice::from_ref(result), Vec::as_slice)
 }

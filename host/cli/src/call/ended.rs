@@ -16,7 +16,7 @@ pub(crate) fn failure_of(answer: &Answer, person: bool) -> Option<ErrorReport> {
 pub(crate) fn unsaid(answer: &Answer, person: bool) -> Option<ErrorReport> {
     let report = answer.own_failure().filter(|_| person || answer.is_silent())?;
     Some(report.suggest(match answer.is_silent() {
-        true => "it gives no reason: hutch meta says what it expects, and hutch state ls what it found",
+        true => "it gives no reason: hutch meta says what it expects, and hutch state cat what it found",
         false => "mend what the application says, then make the call again",
     }))
 }

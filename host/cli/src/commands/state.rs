@@ -11,7 +11,7 @@ use crate::screen::human;
 use clap::{Args, Subcommand};
 use hutch::{EntryName, Session, StatePath};
 use hutch_documents::moved::Changed;
-use hutch_documents::state::{file_value, files_value, outside_value};
+use hutch_documents::state::{outside_value, path_value};
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::Changes;
 use std::collections::BTreeMap;
@@ -26,9 +26,7 @@ pub(crate) struct StateArguments {
 
 #[derive(Debug, Subcommand)]
 enum StateCommand {
-    /// List a volume's folder
-    Ls(LsArguments),
-    /// Show a volume's file
+    /// Show a volume's folder or file
     Cat(CatArguments),
     /// Compare states
     ///
@@ -37,35 +35,20 @@ enum StateCommand {
 }
 
 #[derive(Debug, Args)]
-struct StateOfArguments {
+struct CatArguments {
+    /// Write a file's bytes to standard output, unchanged, and nothing around them
+    #[arg(long, requires = "path", conflicts_with = "ndjson")]
+    raw: bool,
+    #[command(flatten)]
+    page: Page,
     /// In the state that this entry left; the current state if absent
     #[arg(long, value_name = "ENTRY")]
     at: Option<EntryName>,
     #[command(flatten)]
     instance: InstanceArguments,
-}
-
-#[derive(Debug, Args)]
-struct LsArguments {
-    #[command(flatten)]
-    page: Page,
-    #[command(flatten)]
-    of: StateOfArguments,
     /// The path, the volume first; all volumes if absent
     #[arg(value_name = "PATH")]
     path: Option<String>,
-}
-
-#[derive(Debug, Args)]
-struct CatArguments {
-    /// Write the file's bytes to standard output, unchanged, and nothing around them
-    #[arg(long)]
-    raw: bool,
-    #[command(flatten)]
-    of: StateOfArguments,
-    /// The path, the volume first
-    #[arg(value_name = "PATH")]
-    path: String,
 }
 
 #[derive(Debug, Args)]
@@ -82,7 +65,6 @@ struct DiffArguments {
 
 pub(crate) fn state(global: &Global, own: &StateArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.command {
-        StateCommand::Ls(own) => ls(global, own, output)?,
         StateCommand::Cat(own) => cat(global, own, output)?,
         StateCommand::Diff(own) => {
             let session = own.instance.open(global)?;
@@ -97,32 +79,29 @@ pub(crate) fn state(global: &Global, own: &StateArguments, output: &Output) -> R
     Ok(ExitCode::SUCCESS)
 }
 
-fn ls(global: &Global, own: &LsArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.of.instance.open(global)?;
-    let path = own.path.as_deref().map(|path| with_volume(&session, own.of.at.as_ref(), path)).transpose()?;
-    let listed = files_value(&session, own.of.at.as_ref(), path.as_deref(), &own.page.meant())?;
-    let columns = [("type", "TYPE"), ("size", "BYTES"), ("modified", "MODIFIED"), ("path", "PATH")];
-    output.list("state ls", listed, &own.page, |items| human::table(items, &columns))
-}
-
 fn cat(global: &Global, own: &CatArguments, output: &Output) -> Result<(), Fault> {
-    let session = own.of.instance.open(global)?;
-    let text = &with_volume(&session, own.of.at.as_ref(), &own.path)?;
-    if own.raw && (output.shaping.selects() || !output.shaping.cleaning.is_none()) {
-        return Err(Fault::usage("--raw writes the bytes as they are: nothing is selected from them or taken out"));
+    let (session, at) = (own.instance.open(global)?, own.at.as_ref());
+    let path = own.path.as_deref().map(|path| with_volume(&session, at, path)).transpose()?;
+    let path = path.as_deref();
+    if let Some(path) = path.filter(|_| own.raw) {
+        if output.shaping.selects() || !output.shaping.cleaning.is_none() {
+            return Err(Fault::usage("--raw writes the bytes as they are: nothing is selected from them or taken out"));
+        }
+        let state = session.state_at(at)?;
+        return raw(&session, &state, &session.state_path(&state, path)?, output);
     }
-    if own.raw {
-        let state = session.state_at(own.of.at.as_ref())?;
-        let path = session.state_path(&state, text)?;
-        return raw(&session, &state, &path, output);
-    }
-    let value = file_value(&session, own.of.at.as_ref(), text)?.map_err(|report| {
+    let found = path_value(&session, at, path, &own.page.meant())?.map_err(|report| {
         let report = *report;
         Fault::from(report.suggest("write it out unchanged with --raw"))
     })?;
-    output.answer_value(true, "state cat", value, |value| {
-        let (size, encoding) = (&value["size"], value["encoding"].as_str().unwrap_or_default());
-        format!("{text}, {size} bytes, {encoding}:\n{}", value["content"].as_str().unwrap_or_default())
+    let file = path.filter(|_| found.get("content").is_some());
+    let columns = [("type", "TYPE"), ("size", "BYTES"), ("modified", "MODIFIED"), ("path", "PATH")];
+    output.list("state cat", found, &own.page, |items| match (file, items) {
+        (Some(path), [file]) => {
+            let (size, encoding) = (&file["size"], file["encoding"].as_str().unwrap_or_default());
+            format!("{path}, {size} bytes, {encoding}:\n{}", file["content"].as_str().unwrap_or_default()).into()
+        }
+        _ => human::table(items, &columns),
     })
 }
 

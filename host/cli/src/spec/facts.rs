@@ -10,7 +10,7 @@ use hutch_documents::Listed;
 use hutch_documents::ledger::{Entries, EntryAnswer};
 use hutch_documents::moved::MovedAnswer;
 use hutch_documents::run::{PlanAnswer, RunAnswer};
-use hutch_documents::state::{DiffAnswer, FileAnswer, ItemAnswer};
+use hutch_documents::state::{DiffAnswer, PathAnswer};
 use hutch_model::contract::Effect;
 use hutch_model::error_code::ErrorCode;
 use schemars::JsonSchema;
@@ -172,8 +172,7 @@ const TABLE: &[(&str, Facts)] = &[
         StdinTimeLimit]])),
     ("ledger list", reads::<Entries>(&[INSTANCE])),
     ("ledger show", reads::<EntryAnswer>(&[INSTANCE])),
-    ("state ls", reads::<Listed<ItemAnswer>>(&[INSTANCE])),
-    ("state cat", reads::<FileAnswer>(&[INSTANCE])),
+    ("state cat", reads::<PathAnswer>(&[INSTANCE])),
     ("state diff", reads::<DiffAnswer>(&[INSTANCE])),
     ("schedule", reads::<ScheduleAnswer>(&[PACKAGE, JUDGED, COMPONENT, ARGUMENTS, &[ComponentLimit, ConfirmationRequired]])),
     ("gc", deletes::<GcAnswer>(&[INSTANCE, &[CommitUncertain, ConfirmationRequired]]).idempotent()),
@@ -249,7 +248,7 @@ mod tests {
         let commands: BTreeSet<String> = leaves(&all, "").into_iter().map(|(_, path)| path).collect();
         assert_eq!(commands, TABLE.iter().map(|(path, _)| (*path).to_owned()).collect());
         assert_eq!(commands, EXAMPLES.keys().cloned().collect());
-        assert!(commands.len() <= 53, "{commands:?}");
+        assert!(commands.len() <= 52, "{commands:?}");
     }
 
     #[test]

@@ -69,7 +69,7 @@ routes! {
     GET "/api/packages/{slug}/ledger" READ, Ledger "list_entries" Some("ledger list"), "What was asked for and what came of it, the last first";
     GET "/api/packages/{slug}/entries/{entry}" READ, Entry "show_entry" Some("ledger show"), "An entry with its input and output";
     GET "/api/packages/{slug}/state" READ, State "show_state" Some("state diff"), "The state, by digest; its ETag changes with it";
-    GET "/api/packages/{slug}/files" READ, Files "list_files" Some("state ls"), "What a folder of the state holds, now or as an entry left it";
+    GET "/api/packages/{slug}/files" READ, Files "list_files" Some("state cat"), "What a folder of the state holds, now or as an entry left it";
     GET "/api/packages/{slug}/file" READ, File "show_file" Some("state cat"), "A file of the state, now or as an entry left it";
     GET "/api/events" READ, Events "watch_entries" None, "Entries of all ledgers as they come, as server-sent events";
     POST "/mcp" READ, Mcp "mcp" None, "The Model Context Protocol (streamable HTTP)";
