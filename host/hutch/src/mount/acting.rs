@@ -1,8 +1,10 @@
-//! What in a granted folder tools act on although its own path does not say so ([`is_acted_on`]): a link that they follow leads to it, a
-//! `.git` file names it, or it is in a repository that has no folder of its own (`HEAD`). What the text of other files names is not followed,
-//! nor are links in folders outside.
+//! What a run may not change in a granted folder: what tools act on, by its own path ([`is_acted_on`]) or because somebody may start it, and what
+//! they act on although its path does not say so: a link that they follow leads to it, a `.git` file names it, or it is in a repository that
+//! has no folder of its own (`HEAD`). What the text of other files names is not followed, nor are links in folders outside.
 
-use super::carry::{CarryError, io_at};
+#[cfg(unix)]
+use super::carry::mode;
+use super::carry::{CarryError, Wanted, io_at, is_folder};
 use super::objects::open_below;
 use super::{Mount, STAGING, identity};
 #[cfg(unix)]
@@ -10,6 +12,7 @@ use cap_std::fs::MetadataExt;
 use cap_std::fs::{Dir, FileType};
 use hutch_folder::{Form, Stamp, look, open_file};
 use hutch_model::acted_on::is_acted_on;
+use hutch_model::snapshot::{Entry, Node};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -45,8 +48,75 @@ const POINTER_BYTES_MAX: u64 = 8192;
 /// What packages of JavaScript are in. Links below lead to code that only runs when somebody starts it, often to sources beside it.
 const NOT_FOLLOWED: &str = "node_modules";
 
+/// Names of a folder that are looked at, to know whether a link leads to programs.
+#[cfg(unix)]
+const LOOKED_MAX: usize = 1000;
+
 /// What makes a folder of any name a repository.
 const HEAD: &str = "HEAD";
+
+/// Whether a run may not make of what was at a path what is there now, unless that was granted: tools act on it by its name, or somebody may
+/// start it.
+pub(super) fn is_refused(mount: &Mount, path: &str, (was, is): (Option<&Entry>, Option<&Entry>)) -> bool {
+    let acts = || is_acted_on(path) || is_another(was, is) && can_be_started(mount, path);
+    !mount.acted_on && !stays_itself(was, is) && acts()
+}
+
+/// Refuses what is acted on for where it is, or what leads to it, unless that was granted.
+pub(super) fn check_led_to(mount: &Mount, wanted: &[Wanted]) -> Result<(), CarryError> {
+    let stays = |wanted: &&Wanted| stays_itself(wanted.was.as_ref(), wanted.is.as_ref());
+    let changed: Vec<&Wanted> = wanted.iter().filter(|wanted| !stays(wanted)).collect();
+    if mount.acted_on || changed.is_empty() {
+        return Ok(());
+    }
+    let acting = Acting::within(mount, changed.iter().map(|wanted| wanted.path.as_str()), LOOKS)?;
+    let by = |Wanted { path, was, is }: &Wanted| {
+        let stays_folder = [was, is].into_iter().all(|entry| entry.as_ref().is_some_and(is_folder));
+        let by = acting.by(path, stays_folder)?.to_owned();
+        Some(CarryError::LedTo { path: path.clone(), by })
+    };
+    changed.into_iter().find_map(by).map_or(Ok(()), Err)
+}
+
+/// Whether this is a folder before and after, and only what it holds may be other.
+fn stays_itself(was: Option<&Entry>, is: Option<&Entry>) -> bool {
+    matches!((was, is), (Some(was), Some(is)) if is_folder(was) && is_folder(is) && was.modified_ns == is.modified_ns)
+}
+
+/// Whether a file is gone, or something else stands in its place: what is removed by one run, another one makes anew. A link may be taken away:
+/// a run may have made it, and it is no program itself.
+fn is_another(was: Option<&Entry>, is: Option<&Entry>) -> bool {
+    was.is_some_and(|was| match was.node {
+        Node::File { .. } => is.is_none_or(|is| is.node != was.node),
+        Node::Link { .. } => is.is_some_and(|is| is.node != was.node),
+        Node::Folder { .. } => false,
+    })
+}
+
+/// Whether somebody may start a file as a program, or what a link leads to or what lies there, as far as can be told. What a run makes,
+/// nobody may.
+#[cfg(unix)]
+fn can_be_started(mount: &Mount, path: &str) -> bool {
+    let may_start = |mode: u32| mode & 0o111 != 0;
+    match mode(mount, path) {
+        Ok(Some((mode, is_file))) => is_file && may_start(mode),
+        Ok(None) => match mount.dir().metadata(path) {
+            Ok(metadata) if metadata.is_dir() => mount.dir().read_dir(path).is_ok_and(|names| {
+                let metadata = names.take(LOOKED_MAX).filter_map(|name| name.ok()?.metadata().ok());
+                { metadata }.any(|metadata| metadata.is_file() && may_start(MetadataExt::mode(&metadata)))
+            }),
+            Ok(metadata) => metadata.is_file() && may_start(MetadataExt::mode(&metadata)),
+            Err(_) => false,
+        },
+        Err(_) => true,
+    }
+}
+
+/// Nobody says there.
+#[cfg(not(unix))]
+fn can_be_started(_: &Mount, _: &str) -> bool {
+    false
+}
 
 /// Places in a granted folder that tools act on.
 #[derive(Clone, Default, Debug)]

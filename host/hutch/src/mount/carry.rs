@@ -3,7 +3,7 @@
 //! Staging writes all new content into a folder below the granted one, one for each file system, and the journal that says what is to
 //! be done. Only then anything is moved ([`Carried`]).
 
-use super::acting::{Acting, LOOKS};
+use super::acting;
 use super::carried::Carried;
 use super::journal::{Journal, Made, Operation, What};
 use super::objects::{MountObjects, open_below};
@@ -17,7 +17,6 @@ use cap_std::fs::MetadataExt;
 #[cfg(unix)]
 use hutch_folder::open_folder;
 use hutch_folder::{Hands, Stamp, look, stays_inside};
-use hutch_model::acted_on::is_acted_on;
 use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, read_file};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -127,10 +126,7 @@ impl Wishes {
                 withheld.insert(path.to_owned());
             }
             if !reserved {
-                let acts =
-                    || is_acted_on(path) || is_another(difference.was, difference.is) && can_be_started(mount, path);
-                let stays = stays_itself(difference.was, difference.is);
-                if !mount.acted_on && acted_on.is_none() && !stays && acts() {
+                if acted_on.is_none() && acting::is_refused(mount, path, (difference.was, difference.is)) {
                     acted_on = Some(path.to_owned());
                 }
                 let is = difference.is.filter(|entry| !leaves(entry)).cloned();
@@ -144,9 +140,7 @@ impl Wishes {
         if let Some(path) = acted_on {
             return Err(CarryError::ActedOn(path));
         }
-        if !mount.acted_on {
-            check_led_to(mount, &wanted)?;
-        }
+        acting::check_led_to(mount, &wanted)?;
         if let Some(first) = withheld.first()
             && wanted.iter().any(|wanted| wanted.was.is_some() && wanted.is.is_none())
         {
@@ -442,37 +436,6 @@ pub(super) fn is_folder(entry: &Entry) -> bool {
     matches!(entry.node, Node::Folder { .. })
 }
 
-/// Refuses what is acted on for where it is, or what leads to it.
-fn check_led_to(mount: &Mount, wanted: &[Wanted]) -> Result<(), CarryError> {
-    let stays = |wanted: &&Wanted| stays_itself(wanted.was.as_ref(), wanted.is.as_ref());
-    let changed: Vec<&Wanted> = wanted.iter().filter(|wanted| !stays(wanted)).collect();
-    if changed.is_empty() {
-        return Ok(());
-    }
-    let acting = Acting::within(mount, changed.iter().map(|wanted| wanted.path.as_str()), LOOKS)?;
-    let by = |Wanted { path, was, is }: &Wanted| {
-        let stays_folder = [was, is].into_iter().all(|entry| entry.as_ref().is_some_and(is_folder));
-        let by = acting.by(path, stays_folder)?.to_owned();
-        Some(CarryError::LedTo { path: path.clone(), by })
-    };
-    changed.into_iter().find_map(by).map_or(Ok(()), Err)
-}
-
-/// Whether this is a folder before and after, and only what it holds may be other.
-fn stays_itself(was: Option<&Entry>, is: Option<&Entry>) -> bool {
-    matches!((was, is), (Some(was), Some(is)) if is_folder(was) && is_folder(is) && was.modified_ns == is.modified_ns)
-}
-
-/// Whether a file is gone, or something else stands in its place: what is removed by one run, another one makes anew. A link may be taken away:
-/// a run may have made it, and it is no program itself.
-fn is_another(was: Option<&Entry>, is: Option<&Entry>) -> bool {
-    was.is_some_and(|was| match was.node {
-        Node::File { .. } => is.is_none_or(|is| is.node != was.node),
-        Node::Link { .. } => is.is_some_and(|is| is.node != was.node),
-        Node::Folder { .. } => false,
-    })
-}
-
 /// Who may do what with a file or folder, and whether it is a file. Not opened: somebody may start what not everybody may read.
 #[cfg(unix)]
 pub(super) fn mode(mount: &Mount, path: &str) -> io::Result<Option<(u32, bool)>> {
@@ -496,34 +459,6 @@ pub(crate) fn mode_of(mount: &Mount, path: &str) -> Result<Option<u32>, CarryErr
 #[cfg(not(unix))]
 pub(super) fn mode(_: &Mount, _: &str) -> io::Result<Option<(u32, bool)>> {
     Ok(None)
-}
-
-/// Names of a folder that are looked at, to know whether a link leads to programs.
-const LOOKED_MAX: usize = 1000;
-
-/// Whether somebody may start a file as a program, or what a link leads to or what lies there, as far as can be told. What a run makes,
-/// nobody may.
-#[cfg(unix)]
-fn can_be_started(mount: &Mount, path: &str) -> bool {
-    let may_start = |mode: u32| mode & 0o111 != 0;
-    match mode(mount, path) {
-        Ok(Some((mode, is_file))) => is_file && may_start(mode),
-        Ok(None) => match mount.dir().metadata(path) {
-            Ok(metadata) if metadata.is_dir() => mount.dir().read_dir(path).is_ok_and(|names| {
-                let metadata = names.take(LOOKED_MAX).filter_map(|name| name.ok()?.metadata().ok());
-                { metadata }.any(|metadata| metadata.is_file() && may_start(MetadataExt::mode(&metadata)))
-            }),
-            Ok(metadata) => metadata.is_file() && may_start(MetadataExt::mode(&metadata)),
-            Err(_) => false,
-        },
-        Err(_) => true,
-    }
-}
-
-/// Nobody says there.
-#[cfg(not(unix))]
-fn can_be_started(_: &Mount, _: &str) -> bool {
-    false
 }
 
 pub(super) fn io_at(path: &str) -> impl Fn(io::Error) -> CarryError + use<> {
