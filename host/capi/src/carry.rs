@@ -3,7 +3,7 @@
 use crate::deadline::Under;
 use crate::library::{Answer, Library};
 use crate::options::Opened;
-use crate::request::{Apply, Command, Common, Invoke, Prove, Request, Undo, Verify, entry_name, limits, opened, usage};
+use crate::request::{Apply, Command, Common, Invoke, Prove, Request, Undo, Verify, entry_name, opened, usage};
 use crate::surroundings::{existing, unusable};
 use hutch::installed::{Installed, InstalledError};
 use hutch::package::{Memory, Outline, Package, PackageBounds, Source, SourceError};
@@ -178,7 +178,7 @@ impl Work<'_> {
 
     /// A package that is ready to run. What can't be made ready in time is refused, without an entry.
     fn ready(&self, invoke: &Invoke) -> Result<Arc<Package>, ErrorReport> {
-        let limits = invoke.limits()?;
+        let limits = invoke.limits.clone();
         let package = Arc::new(self.package(limits.get(&Limit::Component).copied())?);
         let stack_bytes = self.opened().host.limits(&package, limits.clone()).get(Limit::Stack);
         self.load(&package, stack_bytes, move |opened, package| {
@@ -317,7 +317,7 @@ impl Work<'_> {
             None
         };
         let package = brought.map_or_else(|| self.package(None), Ok)?;
-        let limits: Vec<_> = limits(&prove.limits)?;
+        let limits: Vec<_> = prove.limits.iter().map(|(limit, value)| (*limit, *value)).collect();
         self.under.check()?;
         let outcome = self.opened().host.check_proof(&package, &proof, self.common.at(), &limits).map_err(report)?;
         let answer = done("prove", json!(Checked::of(&proof, &outcome)?));

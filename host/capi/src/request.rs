@@ -161,7 +161,7 @@ pub(crate) struct Prove {
     pub(crate) check: bool,
     /// What the run that is checked may take beyond what a run of the package may.
     #[serde(default)]
-    pub(crate) limits: BTreeMap<String, u64>,
+    pub(crate) limits: BTreeMap<Limit, u64>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -213,7 +213,7 @@ pub(crate) struct Invoke {
     #[serde(default)]
     secrets: BTreeMap<String, String>,
     #[serde(default)]
-    limits: BTreeMap<String, u64>,
+    pub(crate) limits: BTreeMap<Limit, u64>,
     /// Real folders, by the name that the package asks for.
     #[serde(default)]
     mounts: BTreeMap<String, Granted>,
@@ -259,15 +259,6 @@ fn page(limit: Option<u32>, offset: Option<u32>) -> Result<Page, ErrorReport> {
         limit @ 1..=ITEMS_MAX => Ok(Page { limit, offset: offset.unwrap_or(0) }),
         limit => Err(usage(format!("limit is {limit}: expected 1 to {ITEMS_MAX}"))),
     }
-}
-
-/// Limits by their names.
-pub(crate) fn limits<L: FromIterator<(Limit, u64)>>(named: &BTreeMap<String, u64>) -> Result<L, ErrorReport> {
-    let limit = |(name, value): (&String, &u64)| {
-        let limit = Limit::from_name(name).ok_or_else(|| usage(format!("there is no limit {name:?}")))?;
-        Ok((limit, *value))
-    };
-    named.iter().map(limit).collect()
 }
 
 impl Apply {
@@ -328,11 +319,6 @@ impl Common {
 }
 
 impl Invoke {
-    /// Limits that the caller sets.
-    pub(crate) fn limits(&self) -> Result<BTreeMap<Limit, u64>, ErrorReport> {
-        limits(&self.limits)
-    }
-
     /// Refuses what means nothing for a plan.
     pub(crate) fn check_plan(&self) -> Result<(), ErrorReport> {
         match self.retry {
@@ -343,22 +329,17 @@ impl Invoke {
 
     /// The call that it asks for.
     pub(crate) fn call(self, common: &Common, attachment: &[u8]) -> Result<Call, ErrorReport> {
-        let (at, limits) = (common.at(), self.limits()?);
+        let at = common.at();
         if self.stdin.is_some() && !attachment.is_empty() {
             return Err(usage("standard input is given twice: as stdin, and beside the request"));
         }
-        let plain = self.environment.into_iter().map(|(name, value)| (name, EnvironmentValue { value, secret: false }));
-        let mut environment: BTreeMap<_, _> = plain.collect();
-        for (name, value) in self.secrets {
-            if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
-                return Err(usage(format!("{name} is given as a value and as a secret")));
-            }
-        }
+        let environment = EnvironmentValue::all(self.environment, self.secrets)
+            .map_err(|name| usage(format!("{name} is given as a value and as a secret")))?;
         let seed = self.seed.map_or_else(|| random().map(Seed), Ok)?;
         let mut call = Call::new(self.arguments, at, seed).in_instance(common.instance()?);
         call.stdin = self.stdin.map_or_else(|| attachment.to_vec(), String::into_bytes);
         call.clock_start = self.now.unwrap_or(at);
-        (call.environment, call.limits) = (environment, limits);
+        (call.environment, call.limits) = (environment, self.limits);
         call.mounts = opened(self.mounts)?;
         (call.contract, call.guard) = (self.contract, self.guard);
         (call.unchecked, call.confirmed) = (self.unchecked, self.confirmed);

@@ -19,6 +19,28 @@ pub struct EnvironmentValue {
     pub secret: bool,
 }
 
+impl EnvironmentValue {
+    /// An environment of values and of secrets, each by its name.
+    ///
+    /// # Errors
+    /// The name that both have.
+    pub fn all(
+        values: impl IntoIterator<Item = (String, String)>,
+        secrets: impl IntoIterator<Item = (String, String)>,
+    ) -> Result<BTreeMap<String, EnvironmentValue>, String> {
+        let mut all = BTreeMap::new();
+        for (name, value) in values {
+            all.insert(name, EnvironmentValue { value, secret: false });
+        }
+        for (name, value) in secrets {
+            if all.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
+                return Err(name);
+            }
+        }
+        Ok(all)
+    }
+}
+
 /// What no entry holds of its invocation: whoever has that made again gives it again.
 #[derive(Clone, Default)]
 #[non_exhaustive]

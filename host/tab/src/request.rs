@@ -119,7 +119,7 @@ pub enum Request {
         at: Instant,
         /// What the run may take beyond what a run of the package may.
         #[serde(default)]
-        limits: BTreeMap<String, u64>,
+        limits: BTreeMap<Limit, u64>,
     },
     /// What a folder of a volume holds, and the digests of all volumes.
     Objects {
@@ -166,7 +166,7 @@ pub enum Request {
         packages: bool,
         /// What its runs and states may take beyond what a run of the package may.
         #[serde(default)]
-        limits: BTreeMap<String, u64>,
+        limits: BTreeMap<Limit, u64>,
     },
 }
 
@@ -201,7 +201,7 @@ pub struct Invoke {
     #[serde(default)]
     secrets: BTreeMap<String, String>,
     #[serde(default)]
-    limits: BTreeMap<String, u64>,
+    limits: BTreeMap<Limit, u64>,
     #[serde(default)]
     contract: Option<Contract>,
     #[serde(default)]
@@ -227,15 +227,6 @@ impl Request {
     }
 }
 
-/// Limits by their names.
-pub(crate) fn limits<L: FromIterator<(Limit, u64)>>(named: BTreeMap<String, u64>) -> Result<L, ErrorReport> {
-    let limit = |(name, value): (String, u64)| {
-        let limit = Limit::from_name(&name).ok_or_else(|| usage(format!("there is no limit {name:?}")))?;
-        Ok((limit, value))
-    };
-    named.into_iter().map(limit).collect()
-}
-
 impl Target {
     pub(crate) fn instance(&self) -> Result<InstanceName, ErrorReport> {
         self.instance.parse().map_err(|error| usage(format!("the instance {:?}: {error}", self.instance)))
@@ -246,18 +237,12 @@ impl Invoke {
     /// The call that it asks for.
     pub(crate) fn call(self, attachment: Vec<u8>) -> Result<Call, ErrorReport> {
         let instance = self.target.instance()?;
-        let limits = limits(self.limits)?;
-        let plain = self.environment.into_iter().map(|(name, value)| (name, EnvironmentValue { value, secret: false }));
-        let mut environment: BTreeMap<_, _> = plain.collect();
-        for (name, value) in self.secrets {
-            if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
-                return Err(usage(format!("{name} is given as a value and as a secret")));
-            }
-        }
+        let environment = EnvironmentValue::all(self.environment, self.secrets)
+            .map_err(|name| usage(format!("{name} is given as a value and as a secret")))?;
         let mut call = Call::new(self.arguments, self.target.at, self.seed).in_instance(instance);
         call.stdin = self.stdin.map_or(attachment, String::into_bytes);
         call.clock_start = self.clock_start.unwrap_or(self.target.at);
-        (call.environment, call.limits) = (environment, limits);
+        (call.environment, call.limits) = (environment, self.limits);
         (call.contract, call.guard) = (self.contract, self.guard);
         (call.unchecked, call.confirmed) = (self.unchecked, self.confirmed);
         call.keep_streams = !self.digests_only;

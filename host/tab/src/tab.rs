@@ -1,6 +1,6 @@
 //! Packages and instances that are open, and what is done with them.
 
-use crate::request::{self, Invoke, Request, Target, usage};
+use crate::request::{Invoke, Request, Target, usage};
 use crate::shown;
 use hutch::package::{Package, PackageBounds, Source};
 use hutch::proof::Proof;
@@ -162,7 +162,7 @@ impl Tab {
                 let bounds = PackageBounds::with_component(Limit::Component.info().most);
                 let brought = proof.package(bounds).map_err(report)?;
                 let package = brought.as_ref().map_or_else(|| self.package(&proof.record().package.slug), Ok)?;
-                let limits: Vec<_> = request::limits(limits)?;
+                let limits: Vec<_> = limits.into_iter().collect();
                 let outcome = self.host.check_proof(package, &proof, at, &limits).map_err(report)?;
                 Ok(shown::checked(&proof, &outcome))
             }
@@ -207,7 +207,7 @@ impl Tab {
                 Ok((json!({ "after": after, "last": last, "bytes": bundle.len() }), bundle))
             }
             Request::Import { target, packages, limits } => {
-                self.import(&target, attachment, packages, request::limits(limits)?)
+                self.import(&target, attachment, packages, limits.into_iter().collect())
             }
         }
     }

@@ -294,16 +294,8 @@ pub(crate) fn environment(
     values: Vec<(String, String)>,
     secrets: Vec<String>,
 ) -> Result<BTreeMap<String, EnvironmentValue>, Fault> {
-    let mut environment = BTreeMap::new();
-    for (name, value) in values {
-        environment.insert(name, EnvironmentValue { value, secret: false });
-    }
-    for (name, value) in secret_values(&secrets)? {
-        if environment.insert(name.clone(), EnvironmentValue { value, secret: true }).is_some() {
-            return Err(Fault::usage(format!("{name} is given by --env and by --secret")));
-        }
-    }
-    Ok(environment)
+    EnvironmentValue::all(values, secret_values(&secrets)?)
+        .map_err(|name| Fault::usage(format!("{name} is given by --env and by --secret")))
 }
 
 /// Secrets, from the program's environment.
