@@ -2,8 +2,9 @@
 
 use crate::deadline::{Keeper, Stopwatch};
 use crate::given::Given;
+use crate::loaded::Program;
+use hutch_engine::LoadError;
 use hutch_engine::settings::{self, Backend};
-use hutch_engine::{Linked, LoadError};
 use hutch_model::digest::Digest;
 use hutch_model::limits::{Limit, Limits};
 use std::collections::BTreeMap;
@@ -23,20 +24,6 @@ struct Ready {
     /// Engines by stack size.
     engines: BTreeMap<u64, Engine>,
     programs: Vec<Program>,
-}
-
-/// A compiled and linked component. Clones share it.
-#[derive(Clone)]
-pub struct Program {
-    pub(crate) engine: Engine,
-    pub(crate) linked: Linked,
-    pub(crate) stack_bytes: u64,
-    /// Component instances or resource types that instantiating it makes, whichever are more.
-    pub(crate) made: u64,
-    pub(crate) load_time_us: u64,
-    pub(crate) compiled: bool,
-    pub(crate) keeper: Keeper,
-    digest: Digest,
 }
 
 impl Sandbox {
@@ -112,22 +99,5 @@ impl Sandbox {
         let program = Program { engine, linked, stack_bytes, made, load_time_us: 0, compiled: false, keeper, digest };
         ready.programs.push(program.clone());
         Ok(program)
-    }
-}
-
-impl Program {
-    /// What it took to have it, in microseconds.
-    pub fn load_time_us(&self) -> u64 {
-        self.load_time_us
-    }
-
-    /// Whether it was compiled now: it never is here.
-    pub fn is_fresh(&self) -> bool {
-        self.compiled
-    }
-
-    /// The digest of the component's bytes.
-    pub fn digest(&self) -> Digest {
-        self.digest
     }
 }

@@ -1,7 +1,7 @@
 //! A guest's deadline, which is kept from outside of its thread, by whoever waits for it: by the engine's epoch while the guest's
 //! code runs, and by a flag that every priced step of the host looks at. So whatever goes on there ends.
 
-use crate::program::Program;
+use crate::loaded::Program;
 use crate::run::RunError;
 use crate::stop::Stop;
 use crate::threads::Threads;

@@ -3,7 +3,8 @@
 //! `wit/hutch.wit`; what it means is `hutch_model::contract`'s matter.
 
 use crate::deadline::on_thread;
-use crate::program::{Program, Sandbox};
+use crate::loaded::Program;
+use crate::program::Sandbox;
 use crate::run::RunError;
 use hutch_engine::{Guest, Stopped, classify, new_store};
 use hutch_model::contract::CONTRACT_BYTES_MAX;
@@ -180,7 +181,8 @@ mod machine {
 
     use super::{DescribeError, described};
     use crate::compile::{Compile, ask};
-    use crate::program::{NO_FILTER, Program, Sandbox};
+    use crate::loaded::Program;
+    use crate::program::{NO_FILTER, Sandbox};
     use crate::ring;
     use crate::run::RunError;
     use crate::verdict::Verdict;

@@ -1,6 +1,6 @@
 //! Where there are no threads and no clock, a guest runs where its caller is. Its deadline is whoever ends all of this.
 
-use crate::program::Program;
+use crate::loaded::Program;
 use crate::run::RunError;
 use hutch_engine::Guest;
 

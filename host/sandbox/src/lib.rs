@@ -19,6 +19,7 @@ mod describe;
 mod given;
 #[cfg(feature = "machine")]
 mod key;
+mod loaded;
 #[cfg(all(feature = "machine", target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod memories;
 #[cfg(all(feature = "machine", not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))))]
@@ -58,9 +59,10 @@ pub use hutch_engine::{ArtifactHeader, Fault, Feature, LoadError, artifact_heade
 #[cfg(feature = "machine")]
 pub use hutch_engine::{Interface, compiled_in_place_of, interface};
 pub use hutch_world::NAME_MEMORY_BYTES;
+pub use loaded::Program;
+pub use program::Sandbox;
 #[cfg(feature = "machine")]
 pub use program::target_named;
-pub use program::{Program, Sandbox};
 pub use run::{Run, RunError, run};
 #[cfg(feature = "machine")]
 pub use signals::outlive_file_limits;

@@ -4,12 +4,13 @@ use crate::cache::ArtifactCache;
 use crate::compile::{ANSWER_BYTES_MAX, Compile, compile, given, is_final};
 use crate::deadline::{Keeper, Stopwatch, Watch, Work};
 use crate::given::Given;
+use crate::loaded::Program;
 use crate::memories;
 use crate::ring;
 use crate::stop::Stop;
 use crate::verdict::{self, MachineCode, Verdict};
 use hutch_engine::settings::{self, Backend, Target};
-use hutch_engine::{Code, Linked, LoadError};
+use hutch_engine::{Code, LoadError};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::limits::{Limit, Limits};
 use std::collections::HashMap;
@@ -40,20 +41,6 @@ pub(crate) const NO_FILTER: &str = "this system has no filter for system calls";
 
 /// Programs that are kept ready. Each holds its machine code mapped, of which only the pages that are used take memory.
 const PROGRAMS_MAX: usize = 16;
-
-/// A compiled and linked component. Clones share it.
-#[derive(Clone)]
-pub struct Program {
-    pub(crate) engine: Engine,
-    pub(crate) linked: Linked,
-    pub(crate) stack_bytes: u64,
-    /// Component instances or resource types that instantiating it makes, whichever are more.
-    pub(crate) made: u64,
-    pub(crate) load_time_us: u64,
-    pub(crate) compiled: bool,
-    pub(crate) keeper: Keeper,
-    digest: Digest,
-}
 
 /// What code can be made for, by its name.
 ///
@@ -348,21 +335,6 @@ impl Program {
         let linked = self.linked.component().ok_or_else(|| wasmtime::format_err!("it is no component"))?;
         let code = MachineCode::Bytes(linked.component().serialize()?);
         Ok(Verdict::Code { code, component_instances: self.made, resources: self.made })
-    }
-
-    /// The digest of the component's bytes, as given.
-    pub fn digest(&self) -> Digest {
-        self.digest
-    }
-
-    /// What it took to have it, in microseconds.
-    pub fn load_time_us(&self) -> u64 {
-        self.load_time_us
-    }
-
-    /// Whether it was compiled now, and not found compiled.
-    pub fn is_fresh(&self) -> bool {
-        self.compiled
     }
 }
 

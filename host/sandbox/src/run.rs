@@ -1,7 +1,7 @@
 //! One run on this machine: on a thread of its size, under a deadline, and timed.
 
 use crate::deadline::{Stopwatch, on_thread};
-use crate::program::Program;
+use crate::loaded::Program;
 use hutch_engine::{Fault, Guest, run_in, settings};
 use hutch_model::digest::Digest;
 use hutch_model::invocation::Invocation;
