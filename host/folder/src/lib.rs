@@ -18,5 +18,5 @@ pub use read::{
     Listing, check_may_write, check_own, check_own_at, link_target, list, list_at_most, listed_rights, look, open_file,
     open_folder,
 };
-pub use stamp::{Form, Stamp};
+pub use stamp::{Form, Stamp, now_ns};
 pub use walk::Handles;

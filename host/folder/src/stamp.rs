@@ -16,6 +16,17 @@ pub enum Form {
     Other,
 }
 
+/// The clock that files are stamped with, in nanoseconds since 1970.
+pub fn now_ns() -> u64 {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "files that changed a moment ago are told by the clock they are stamped with"
+    )]
+    let now = std::time::SystemTime::now();
+    let since_1970 = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The longest step of a file system's clock, and some more: what was changed so long ago is changed with another time next.
 const STEP_NS: u64 = 3_000_000_000;
 

@@ -72,6 +72,16 @@ fn text<'a>(bytes: &'a Bytes<'_>, world: &mut Computer, at: u32, length: u32) ->
     Ok(text)
 }
 
+/// Where a path leads from a folder.
+fn place<'a>(
+    call: &'a mut Call<'_>,
+    (fd, path, length): (u32, u32, u32),
+) -> Result<(&'a mut Computer, Place<'a>), Fail> {
+    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
+    let path = text(&call.bytes, world, path, length)?;
+    Ok((world, descriptors.place(fd, path)?))
+}
+
 /// A folder of the world that something is to be made in; a folder above the preopened ones that is there already is `taken`.
 fn place_to_make<'a>(
     descriptors: &'a Descriptors,
@@ -109,15 +119,13 @@ pub(super) fn path_filestat_get(
     length: u32,
     stat: u32,
 ) -> Result<(), Fail> {
-    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
-    let path = text(&call.bytes, world, path, length)?;
-    let found = match descriptors.place(fd, path)? {
-        Place::World(folder, path) => {
+    let found = match place(call, (fd, path, length))? {
+        (world, Place::World(folder, path)) => {
             let follow = flags & FOLLOW != 0;
             let (found, identity) = world.stat_and_identity_at(folder, path, follow)?;
             file_stat(&found, identity)
         }
-        Place::Above(folder) => above_stat(folder, call.guest.world.clock.start_ns()),
+        (world, Place::Above(folder)) => above_stat(folder, world.clock.start_ns()),
     };
     put_stat(&mut call.bytes, stat, &found)
 }
@@ -134,11 +142,11 @@ pub(super) fn path_filestat_set_times(
     flags: u32,
 ) -> Result<(), Fail> {
     let Times { accessed, modified } = new_times(accessed, modified, flags)?;
-    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
-    let path = text(&call.bytes, world, path, length)?;
-    match descriptors.place(fd, path)? {
-        Place::World(folder, path) => Ok(world.set_times_at(folder, path, lookup & FOLLOW != 0, accessed, modified)?),
-        Place::Above(_) => Err(World::ReadOnly.into()),
+    match place(call, (fd, path, length))? {
+        (world, Place::World(folder, path)) => {
+            Ok(world.set_times_at(folder, path, lookup & FOLLOW != 0, accessed, modified)?)
+        }
+        (_, Place::Above(_)) => Err(World::ReadOnly.into()),
     }
 }
 
@@ -263,9 +271,9 @@ pub(super) fn path_readlink(
     buffer_length: u32,
     used: u32,
 ) -> Result<(), Fail> {
-    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
-    let path = text(&call.bytes, world, path, length)?;
-    let Place::World(folder, path) = descriptors.place(fd, path)? else { return Err(World::Invalid.into()) };
+    let (world, Place::World(folder, path)) = place(call, (fd, path, length))? else {
+        return Err(World::Invalid.into());
+    };
     let target = world.read_link(folder, path)?;
     let part = target.as_bytes();
     let part = part.get(..buffer_length as usize).unwrap_or(part);
@@ -275,11 +283,9 @@ pub(super) fn path_readlink(
 }
 
 pub(super) fn path_remove_directory(call: &mut Call<'_>, fd: u32, path: u32, length: u32) -> Result<(), Fail> {
-    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
-    let path = text(&call.bytes, world, path, length)?;
-    match descriptors.place(fd, path)? {
-        Place::World(folder, path) => Ok(world.remove_folder(folder, path)?),
-        Place::Above(_) => Err(World::Busy.into()),
+    match place(call, (fd, path, length))? {
+        (world, Place::World(folder, path)) => Ok(world.remove_folder(folder, path)?),
+        (_, Place::Above(_)) => Err(World::Busy.into()),
     }
 }
 
@@ -313,10 +319,8 @@ pub(super) fn path_symlink(
 }
 
 pub(super) fn path_unlink_file(call: &mut Call<'_>, fd: u32, path: u32, length: u32) -> Result<(), Fail> {
-    let (world, descriptors) = (&mut call.guest.world, &call.guest.descriptors);
-    let path = text(&call.bytes, world, path, length)?;
-    match descriptors.place(fd, path)? {
-        Place::World(folder, path) => Ok(world.unlink_file(folder, path)?),
-        Place::Above(_) => Err(World::IsDirectory.into()),
+    match place(call, (fd, path, length))? {
+        (world, Place::World(folder, path)) => Ok(world.unlink_file(folder, path)?),
+        (_, Place::Above(_)) => Err(World::IsDirectory.into()),
     }
 }

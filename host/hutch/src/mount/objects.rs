@@ -5,7 +5,7 @@
 
 use super::{Identity, STAGING};
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Stamp, link_target, list_at_most, look, open_file, open_folder, stays_inside};
+use hutch_folder::{Form, Stamp, link_target, list_at_most, look, now_ns, open_file, open_folder, stays_inside};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::snapshot::{
     CHUNK_BYTES, Entry, LIST_PARTS, Lack, Name, Node, ObjectError, Objects, Totals, Tree, encode_list, list_levels,
@@ -299,17 +299,6 @@ impl MountObjects {
 /// The folder of a path, and the name in it.
 fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('/').unwrap_or(("", path))
-}
-
-/// Nanoseconds since 1970.
-fn now_ns() -> u64 {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "files that changed a moment ago are told by the clock they are stamped with"
-    )]
-    let now = std::time::SystemTime::now();
-    let since_1970 = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
 }
 
 impl Objects for MountObjects {

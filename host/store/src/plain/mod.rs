@@ -44,7 +44,7 @@ use crate::names::VolumeName;
 use crate::skipped::Skipped;
 use crate::store::{State, Store};
 use cap_std::fs::Dir;
-use hutch_folder::{Form, Hands, Stamp, look, open_folder};
+use hutch_folder::{Form, Hands, Stamp, look, now_ns, open_folder};
 use hutch_model::acted_on::is_acted_on;
 use hutch_model::snapshot::{Changes, empty_tree};
 use stamps::{Shown, Stamps};
@@ -206,17 +206,6 @@ impl Plain {
     fn lock(&self) -> Result<InstanceLock, StoreError> {
         lock(&self.folder, &self.path, "hutch.lock", self.wait)
     }
-}
-
-/// Nanoseconds since 1970.
-fn now_ns() -> u64 {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "files that changed a moment ago are told by the clock they are stamped with"
-    )]
-    let now = std::time::SystemTime::now();
-    let since_1970 = now.duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since_1970.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Nanoseconds since this was first asked.
