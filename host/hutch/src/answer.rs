@@ -5,7 +5,7 @@ use crate::shown::{SHOWN_BYTES_MAX, Shown};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::ledger::{Pin, VolumeRecord};
+use hutch_model::ledger::{Pin, Sealed, VolumeRecord};
 use hutch_model::outcome::{Ending, Measured, Outcome, Verdict};
 use hutch_model::snapshot::{Changes, Layered};
 use hutch_store::Skipped;
@@ -96,6 +96,16 @@ impl Answer {
             .detail("memory_peak_bytes", outcome.memory_peak_bytes)
             .detail("refused", &outcome.refused)
     }
+}
+
+/// What was taken in of what people changed in plain directories.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub struct Edits {
+    /// An entry for each volume that was changed.
+    pub entries: Vec<Sealed>,
+    /// What stands in the directories and can be in no state, by volume.
+    pub skipped: BTreeMap<String, Skipped>,
 }
 
 /// What became of a volume.

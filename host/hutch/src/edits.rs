@@ -1,12 +1,12 @@
 //! What people change in plain directories: noticed where a run touched it, and made part of the state as an entry of its own, which
 //! starts from the state that the directory was compared with and from no other.
 
-use crate::answer::WITHHELD_MAX;
+use crate::answer::{Edits, WITHHELD_MAX};
 use crate::execute::Executed;
 use crate::failure::Failure;
 use crate::session::Session;
 use hutch_model::acted_on::is_acted_on;
-use hutch_model::ledger::{EntryKind, Record, Sealed, VolumeRecord};
+use hutch_model::ledger::{EntryKind, Record, VolumeRecord};
 use hutch_model::snapshot::{Changes, Node, read_tree};
 use hutch_sandbox::RunError;
 use hutch_store::plain::{Bounds, Imported, Plain};
@@ -15,16 +15,6 @@ use std::collections::BTreeMap;
 
 /// How often a directory is looked through again because the state changed meanwhile.
 const LOOKS_MAX: u32 = 8;
-
-/// What was taken in.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-#[non_exhaustive]
-pub struct Edits {
-    /// An entry for each volume that was changed.
-    pub entries: Vec<Sealed>,
-    /// What stands in the directories and can be in no state, by volume.
-    pub skipped: BTreeMap<String, Skipped>,
-}
 
 impl Session {
     /// Looks whether what a run touched was changed outside.

@@ -1,7 +1,7 @@
 //! Moving between states: back before an entry, or to what one left. Each move is an entry of its own, so it can be taken back too.
 //! What the state was at an entry is one question with one answer: [`hutch_store::Store::state_at`].
 
-use crate::edits::Edits;
+use crate::answer::Edits;
 use crate::entries::EntryName;
 use crate::failure::Failure;
 use crate::grants::is_own;

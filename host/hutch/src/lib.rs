@@ -69,13 +69,12 @@ mod taken_back;
 mod turns;
 
 pub use again::Verified;
-pub use answer::{Answer, VolumeChange, WITHHELD_MAX};
+pub use answer::{Answer, Edits, VolumeChange, WITHHELD_MAX};
 pub use bundles::TakenIn;
 pub use call::{Call, EnvironmentValue, Grants};
 #[cfg(feature = "machine")]
 pub use carried::Taken;
 pub use describe::{Described, check_described};
-pub use edits::Edits;
 #[cfg(feature = "machine")]
 pub use edits::Withheld;
 pub use entries::{EntryName, NotAnEntryName};

@@ -8,9 +8,8 @@
 //!
 //! Whatever the end, the ledger has one entry of it.
 
-use crate::answer::{Answer, WITHHELD_MAX};
+use crate::answer::{Answer, Edits, WITHHELD_MAX};
 use crate::call::Call;
-use crate::edits::Edits;
 use crate::execute::{Executed, Ground, execute_over};
 use crate::failure::{Failure, Unkept};
 use crate::grants::{Settled, Wished};
