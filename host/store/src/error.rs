@@ -199,8 +199,9 @@ impl StoreError {
         }
     }
 
+    /// The system refused an action at a path.
     #[cfg(feature = "machine")]
-    pub(crate) fn io(path: impl AsRef<Path>, action: &'static str, source: io::Error) -> StoreError {
+    pub fn io(path: impl AsRef<Path>, action: &'static str, source: io::Error) -> StoreError {
         let (at, kind) = (at(path.as_ref()), source.kind());
         let source = Box::new(source);
         match kind {

@@ -8,7 +8,8 @@ use crate::package::{packages, signed, trust};
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use crate::screen::human;
-use clap::{Args, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
@@ -41,8 +42,8 @@ pub(crate) enum TrustCommand {
 #[derive(Debug, Args)]
 pub(crate) struct TrustAddArguments {
     /// Require this level of a source
-    #[arg(long, value_name = "LEVEL")]
-    require: Option<Required>,
+    #[arg(long, value_name = "LEVEL", value_parser = levels())]
+    require: Option<Level>,
     /// A trusted key that counts there; may be repeated; all count if none is named
     #[arg(long = "signer", value_name = "NAME", requires = "require")]
     signers: Vec<String>,
@@ -68,25 +69,10 @@ pub(crate) struct TrustShowArguments {
     package: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Required {
-    Local,
-    Unsigned,
-    Signed,
-    Trusted,
-    Attested,
-}
-
-impl From<Required> for Level {
-    fn from(required: Required) -> Level {
-        match required {
-            Required::Local => Level::Local,
-            Required::Unsigned => Level::Unsigned,
-            Required::Signed => Level::Signed,
-            Required::Trusted => Level::Trusted,
-            Required::Attested => Level::Attested,
-        }
-    }
+/// The levels by their names.
+fn levels() -> impl TypedValueParser<Value = Level> {
+    let named = |word: String| Level::ALL.into_iter().find(|level| level.text() == word).ok_or("no such level");
+    PossibleValuesParser::new(Level::ALL.map(Level::text)).try_map(named)
 }
 
 pub(crate) fn trust(global: &Global, own: TrustCommand, output: &Output) -> Result<ExitCode, Fault> {
@@ -132,7 +118,7 @@ fn shown(policy: &Policy) -> TrustShown {
 
 fn add(global: &Global, own: TrustAddArguments) -> Result<bool, Fault> {
     let key = match (own.require, own.key) {
-        (Some(level), _) => return require(global, level.into(), &own.name, own.signers),
+        (Some(level), _) => return require(global, level, &own.name, own.signers),
         (None, Some(key)) => key,
         (None, None) => return Err(Fault::usage("name the file of the key")),
     };

@@ -2,7 +2,6 @@
 //! process leaves that is killed, the next one in that place removes; it knows it by a file in it, which a living one holds locked. What is in
 //! such a folder is removed through its handle, and that file as the last: whatever else gets its name meanwhile keeps what is in it.
 
-use super::failed;
 use crate::package::open_folder;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Hands, Stamp, list, list_at_most, look};
@@ -41,7 +40,7 @@ impl Aside {
     /// # Errors
     /// The system's refusal.
     pub(super) fn make(prefix: &str, beside: &Path) -> Result<Aside, StoreError> {
-        let refused = |error| failed(beside, "make a folder there", error);
+        let refused = |error| StoreError::io(beside, "make a folder there", error);
         let place = open_folder(beside).map_err(refused)?;
         for left in all_left(&place, beside) {
             // What can't be removed now, the next one removes.
@@ -140,7 +139,7 @@ fn private_folder(prefix: &str, beside: &Path) -> io::Result<TempDir> {
 /// Holds a folder that was just made in a place.
 fn hold(place: &Dir, path: &Path) -> Result<Left, StoreError> {
     let busy = || StoreError::Busy { at: path.display().to_string() };
-    let refused = |error| failed(path, "hold it", error);
+    let refused = |error| StoreError::io(path, "hold it", error);
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(busy)?.to_owned();
     let folder = hutch_folder::open_folder(place, &name).map_err(refused)?.ok_or_else(busy)?;
     let held = lock(&folder, path, HELD, Duration::ZERO)?;

@@ -113,7 +113,7 @@ impl Spool {
         make(&file)?;
         #[expect(clippy::disallowed_methods, reason = "a file of its own, in a folder of its own")]
         let measured = File::open(&file).and_then(|mut file| form::measured(&mut file));
-        let (bytes, digest) = measured.map_err(|error| failed(&file, "read it", error))?;
+        let (bytes, digest) = measured.map_err(|error| StoreError::io(&file, "read it", error))?;
         let path = place.path();
         self.members.insert(path.clone(), (file, Member { path, bytes, digest }));
         Ok(())
@@ -124,7 +124,7 @@ impl Spool {
         self.add(place, |path| {
             #[expect(clippy::disallowed_methods, reason = "a file of its own, in a folder of its own")]
             let file = File::create_new(path);
-            write(&mut file.map_err(|error| failed(path, "write it", error))?)
+            write(&mut file.map_err(|error| StoreError::io(path, "write it", error))?)
         })
     }
 
@@ -164,14 +164,14 @@ impl Host {
             let manifest = Manifest::new(&instances, members);
             let file = Hands::default().create_private_file(aside.folder(), WHOLE).map(BufWriter::new);
             let written = file.and_then(|mut file| form::write(&mut file, &manifest, |member| spool.open(member)));
-            written.map_err(|error| failed(beside, "write the backup there", error))?;
+            written.map_err(|error| StoreError::io(beside, "write the backup there", error))?;
             keep(&aside.path().join(WHOLE));
         }
         Ok(Contents { instances, versions })
     }
 
     fn spool_instances(&self, spool: &mut Spool, at: Instant) -> Result<Vec<Pinned>, Failure> {
-        let known = crate::instances::of(self.home()).map_err(|error| failed(self.home(), "read it", error))?;
+        let known = crate::instances::of(self.home()).map_err(|error| StoreError::io(self.home(), "read it", error))?;
         let mut pinned = Vec::new();
         for instance in known {
             let (slug, name) = (instance.slug, instance.name);
@@ -235,7 +235,7 @@ impl Host {
     /// A document of the home, if it is there.
     fn document(&self, path: &PackagePath) -> Result<Option<File>, StoreError> {
         let at = self.home().join(path.as_str());
-        let unreadable = |error| failed(&at, "read it", error);
+        let unreadable = |error| StoreError::io(&at, "read it", error);
         let mut folder = match open_folder(self.home()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             folder => folder.map_err(unreadable)?,
@@ -260,17 +260,5 @@ fn spool_pin(spool: &mut Spool, place: &Place, pin: installed::Pin) -> Result<()
 }
 
 fn copying(what: &str, source: io::Error) -> Failure {
-    failed(Path::new(what), "copy it", source).into()
-}
-
-/// What the system refused.
-fn failed(at: &Path, action: &'static str, source: io::Error) -> StoreError {
-    let (at, kind) = (at.display().to_string(), source.kind());
-    let source = Box::new(source);
-    match kind {
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            StoreError::Denied { at, action, source }
-        }
-        _ => StoreError::Failed { at, action, source },
-    }
+    StoreError::io(Path::new(what), "copy it", source).into()
 }

@@ -2,7 +2,7 @@
 
 use super::aside::{Aside, RESTORE};
 use super::form::{Archive, damaged};
-use super::{Contents, Pinned, Place, failed};
+use super::{Contents, Pinned, Place};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::installed::Installed;
@@ -46,18 +46,18 @@ impl Host {
         let versions = archive.places.iter().filter(|place| matches!(place, Place::Version(..))).count() as u64;
         let contents = Contents { instances: archive.instances.clone(), versions };
         if !self.keeps() {
-            while archive.next(&mut io::sink(), |error| failed(&home, "read it", error).into())?.is_some() {}
+            while archive.next(&mut io::sink(), |error| StoreError::io(&home, "read it", error).into())?.is_some() {}
             return Ok(Restored { contents, behind: Vec::new() });
         }
         let is_there = is_free(&home)?;
         let parent = home.parent().unwrap_or(&home);
         if !is_there {
             #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way to it")]
-            std::fs::create_dir_all(parent).map_err(|error| failed(parent, "make the folder", error))?;
+            std::fs::create_dir_all(parent).map_err(|error| StoreError::io(parent, "make the folder", error))?;
         }
         let beside = Aside::make(RESTORE, parent)?;
         let made = Hands::default().create_private_folder(beside.folder(), UNPACKED);
-        made.map_err(|error| failed(beside.path(), "make a folder there", error))?;
+        made.map_err(|error| StoreError::io(beside.path(), "make a folder there", error))?;
         let unpacked = beside.path().join(UNPACKED);
         self.unpack(&mut archive, &unpacked)?;
         put_in_place(&unpacked, &home, is_there)?;
@@ -73,7 +73,7 @@ impl Host {
 
     /// Unpacks all of it below `root`, and looks it through.
     fn unpack(&self, archive: &mut Archive<File>, root: &Path) -> Result<(), Failure> {
-        let writing = |error| Failure::from(failed(root, "write there", error));
+        let writing = |error| Failure::from(StoreError::io(root, "write there", error));
         let folder = open_folder(root).map_err(writing)?;
         let installed = Installed::of(root);
         let (mut versions, mut pins) = (BTreeSet::new(), Vec::new());
@@ -182,7 +182,7 @@ fn real(home: &Path) -> Result<PathBuf, Failure> {
         Err(error) if error.kind() == io::ErrorKind::NotFound && home.symlink_metadata().is_err() => {
             Ok(home.to_owned())
         }
-        home_is => Ok(home_is.map_err(|error| failed(home, "look at it", error))?),
+        home_is => Ok(home_is.map_err(|error| StoreError::io(home, "look at it", error))?),
     }
 }
 
@@ -190,9 +190,9 @@ fn real(home: &Path) -> Result<PathBuf, Failure> {
 fn is_free(home: &Path) -> Result<bool, Failure> {
     let folder = match open_folder(home) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        folder => folder.map_err(|error| failed(home, "open the folder", error))?,
+        folder => folder.map_err(|error| StoreError::io(home, "open the folder", error))?,
     };
-    let listing = hutch_folder::list(&folder).map_err(|error| failed(home, "read it", error))?;
+    let listing = hutch_folder::list(&folder).map_err(|error| StoreError::io(home, "read it", error))?;
     match listing.not_text.is_empty() && listing.names.iter().all(|name| name == SealKey::FILE) {
         true => Ok(true),
         false => Err(StoreError::Occupied { at: home.display().to_string() }.into()),
@@ -216,9 +216,9 @@ fn put_in_place(from: &Path, home: &Path, is_there: bool) -> Result<(), Failure>
         io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::AlreadyExists => {
             StoreError::Occupied { at: home.display().to_string() }
         }
-        _ => failed(home, "put the home there", error),
+        _ => StoreError::io(home, "put the home there", error),
     })?;
     let parent = home.parent().unwrap_or(home);
     let settled = File::open(parent).and_then(|parent| parent.sync_all());
-    Ok(settled.map_err(|error| failed(parent, "make the home durable", error))?)
+    Ok(settled.map_err(|error| StoreError::io(parent, "make the home durable", error))?)
 }
