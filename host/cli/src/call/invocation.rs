@@ -1,11 +1,12 @@
 //! Arguments that say how a guest is invoked: shared by every command that invokes one.
 
+use crate::flags::choice::{Choice, one_of};
 use crate::flags::global::Global;
 use crate::machine::input::{InputArguments, Piped};
 use crate::machine::surroundings;
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hutch::package::Package;
 use hutch::{Call, EnvironmentValue, Grants, Host, Mount};
 use hutch_documents::agent::{reads_stdin, stdin_parameter};
@@ -50,14 +51,14 @@ pub(crate) struct InvocationArguments {
     #[arg(long = "mount", value_name = "DIR:NAME[:ro|rw|rwx]", value_parser = parse_mount)]
     pub(crate) mounts: Vec<Asked>,
     /// What output is held to; else json, any for --human
-    #[arg(long, value_enum)]
-    pub(crate) contract: Option<ContractChoice>,
+    #[arg(long, value_parser = one_of(CONTRACTS))]
+    pub(crate) contract: Option<Contract>,
     /// Start even if arguments break the contract
     #[arg(long)]
     pub(crate) unchecked: bool,
     /// How strictly arguments are judged; else as the package says
-    #[arg(long, value_enum)]
-    pub(crate) guard: Option<GuardChoice>,
+    #[arg(long, value_parser = one_of(GUARDS))]
+    pub(crate) guard: Option<Guard>,
     /// Take over the state of another package
     #[arg(long)]
     pub(crate) adopt: bool,
@@ -72,47 +73,19 @@ pub(crate) struct InvocationArguments {
     pub(crate) arguments: Vec<String>,
 }
 
-/// As [`Contract`].
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum ContractChoice {
-    /// Exit status 0 comes with exactly one JSON document
-    Json,
-    /// The same, and the document is of the command's declared output schema
-    Schema,
-    /// Any output
-    Any,
-}
+/// What output can be held to.
+pub(crate) const CONTRACTS: &[Choice<Contract>] = &[
+    ("json", "Exit status 0 comes with exactly one JSON document", Contract::Json),
+    ("schema", "The same, and the document is of the command's declared output schema", Contract::Schema),
+    ("any", "Any output", Contract::Any),
+];
 
-impl From<ContractChoice> for Contract {
-    fn from(choice: ContractChoice) -> Contract {
-        match choice {
-            ContractChoice::Json => Contract::Json,
-            ContractChoice::Schema => Contract::Schema,
-            ContractChoice::Any => Contract::Any,
-        }
-    }
-}
-
-/// As [`Guard`].
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum GuardChoice {
-    /// No secrets, sensitive paths, traversal, shell syntax or control characters
-    Strict,
-    /// The same, but prose is not judged as shell syntax or paths
-    Text,
-    /// Everything is let through
-    Off,
-}
-
-impl From<GuardChoice> for Guard {
-    fn from(choice: GuardChoice) -> Guard {
-        match choice {
-            GuardChoice::Strict => Guard::Strict,
-            GuardChoice::Text => Guard::Text,
-            GuardChoice::Off => Guard::Off,
-        }
-    }
-}
+/// How strictly arguments can be judged.
+pub(crate) const GUARDS: &[Choice<Guard>] = &[
+    ("strict", "No secrets, sensitive paths, traversal, shell syntax or control characters", Guard::Strict),
+    ("text", "The same, but prose is not judged as shell syntax or paths", Guard::Text),
+    ("off", "Everything is let through", Guard::Off),
+];
 
 pub(crate) fn parse_limit(text: &str) -> Result<(Limit, u64), String> {
     let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE, as memory_bytes=64MiB")?;
@@ -258,7 +231,7 @@ impl InvocationArguments {
         call.clock_start = self.now.unwrap_or(at);
         call.environment = environment(self.environment, self.secrets)?;
         (call.mounts, call.limits) = (mounts, limits);
-        (call.contract, call.guard) = (self.contract.map(Into::into), self.guard.map(Into::into));
+        (call.contract, call.guard) = (self.contract, self.guard);
         (call.unchecked, call.confirmed) = (self.unchecked, self.yes);
         call.retries = retries;
         call.keep_streams = !self.digests_only;

@@ -4,12 +4,13 @@ use super::open_package;
 use crate::answer::output::Output;
 use crate::call::asked;
 use crate::flags::arguments_guard;
+use crate::flags::choice::{Choice, one_of};
 use crate::flags::global::Global;
 use crate::machine::needs::Needs;
 use crate::machine::surroundings;
 use crate::package::packages;
 use crate::refusal::fault::Fault;
-use clap::{Args, ValueEnum};
+use clap::Args;
 use hutch::package::Package;
 use hutch_certify::judge::feedback::Subject;
 use hutch_certify::report::Report;
@@ -41,8 +42,8 @@ pub(crate) struct CertifyArguments {
     #[arg(long, value_name = "DIR", requires = "program")]
     project: Option<PathBuf>,
     /// The level that must be reached
-    #[arg(long, value_enum, default_value_t = LevelChoice::Friendly)]
-    level: LevelChoice,
+    #[arg(long, value_parser = one_of(LEVELS), default_value = "agent-friendly")]
+    level: Level,
     /// Arguments of the native program before all others
     #[arg(last = true, value_name = "ARGUMENTS", requires = "program")]
     leading: Vec<String>,
@@ -58,29 +59,12 @@ impl CertifyArguments {
 /// What makes the shape of all commands.
 type Shape = fn() -> clap::Command;
 
-/// As [`Level`].
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum LevelChoice {
-    /// Every core rule
-    #[value(name = "agent-friendly")]
-    Friendly,
-    /// Every core and recommended rule
-    #[value(name = "agent-ready")]
-    Ready,
-    /// Every rule
-    #[value(name = "agent-native")]
-    Native,
-}
-
-impl From<LevelChoice> for Level {
-    fn from(choice: LevelChoice) -> Level {
-        match choice {
-            LevelChoice::Friendly => Level::Friendly,
-            LevelChoice::Ready => Level::Ready,
-            LevelChoice::Native => Level::Native,
-        }
-    }
-}
+/// The levels, from the lowest.
+const LEVELS: &[Choice<Level>] = &[
+    ("agent-friendly", "Every core rule", Level::Friendly),
+    ("agent-ready", "Every core and recommended rule", Level::Ready),
+    ("agent-native", "Every rule", Level::Native),
+];
 
 /// Commands of this program that are not tried: they would test themselves, compile what is no component, reach what nobody names, go on until they are told to end,
 /// or fill an empty home, which the second call does not find any more.
@@ -110,7 +94,7 @@ pub(crate) fn certify(
         (None, Some(package), false) => of_package(global, package, shape)?,
         (None, None, false) => return Err(Fault::usage("name a package, --self or --program")),
     };
-    let report = report.asked(own.level.into());
+    let report = report.asked(own.level);
     if !report.is_reached() {
         let message = format!(
             "{} reaches the level {}, not {}: {} rules stand in the way",

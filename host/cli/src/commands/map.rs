@@ -5,10 +5,11 @@ use super::open_package;
 use crate::answer::done::Done;
 use crate::answer::output::Output;
 use crate::answers::{MapAnswer, MapInput, MapOutput};
-use crate::call::invocation::{ContractChoice, GuardChoice, InvocationArguments, parse_limit, parse_pair};
+use crate::call::invocation::{CONTRACTS, GUARDS, InvocationArguments, parse_limit, parse_pair};
 use crate::call::mapped::{Asked, LINE_BYTES_MAX, answered, answers, asked};
 use crate::call::memo::MemoArguments;
 use crate::call::resumed::{Destination, Resumed};
+use crate::flags::choice::one_of;
 use crate::flags::global::Global;
 use crate::machine::input::InputArguments;
 use crate::machine::input::{Line, Lines, Source};
@@ -24,6 +25,8 @@ use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::MapRecord;
 use hutch_model::limits::Limit;
+use hutch_model::manifest::Guard;
+use hutch_model::outcome::Contract;
 use hutch_store::InstanceName;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -77,14 +80,14 @@ pub(crate) struct MapArguments {
     #[arg(long = "secret", value_name = "NAME")]
     secrets: Vec<String>,
     /// What output is held to; else json
-    #[arg(long, value_enum)]
-    contract: Option<ContractChoice>,
+    #[arg(long, value_parser = one_of(CONTRACTS))]
+    contract: Option<Contract>,
     /// Start even if arguments break the contract
     #[arg(long)]
     unchecked: bool,
     /// How strictly arguments are judged; else as the package says
-    #[arg(long, value_enum)]
-    guard: Option<GuardChoice>,
+    #[arg(long, value_parser = one_of(GUARDS))]
+    guard: Option<Guard>,
     #[command(flatten)]
     memo: MemoArguments,
     /// A folder, a packed file, or an installed package
