@@ -115,14 +115,21 @@ impl Pending {
             }
             _ => Ok(None),
         });
+        Pending::holding(instance, connection, advanced, false)
+    }
+
+    /// What holds the lock, with what was come to under it. A transaction that came to nothing is ended; None if it is to be begun anew.
+    fn holding(
+        instance: &Arc<Instance>,
+        connection: Connection,
+        advanced: Result<Option<(Append, Sealed)>, StoreError>,
+        is_written: bool,
+    ) -> Result<Option<Pending>, StoreError> {
         match advanced {
-            Ok(Some((append, sealed))) => Ok(Some(Pending {
-                instance: Arc::clone(instance),
-                connection: Some(connection),
-                append,
-                is_written: false,
-                sealed,
-            })),
+            Ok(Some((append, sealed))) => {
+                let (instance, connection) = (Arc::clone(instance), Some(connection));
+                Ok(Some(Pending { instance, connection, append, is_written, sealed }))
+            }
             other => {
                 give_up(instance, connection);
                 other.map(|_| None)
@@ -170,19 +177,7 @@ impl Pending {
             }
             Ok(last)
         });
-        match advanced {
-            Ok(Some((append, sealed))) => Ok(Some(Pending {
-                instance: Arc::clone(instance),
-                connection: Some(connection),
-                append,
-                is_written: true,
-                sealed,
-            })),
-            other => {
-                give_up(instance, connection);
-                other.map(|_| None)
-            }
-        }
+        Pending::holding(instance, connection, advanced, true)
     }
 
     /// Writes the entry, so that all that can refuse it has been asked.
