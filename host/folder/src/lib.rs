@@ -12,7 +12,7 @@ mod read;
 mod stamp;
 mod walk;
 
-pub use hands::{Gone, Hands, Step};
+pub use hands::{Gone, Hands, Step, private_folders};
 pub use links::stays_inside;
 pub use read::{
     Listing, check_may_write, check_own, check_own_at, link_target, list, list_at_most, listed_rights, look, open_file,

@@ -14,12 +14,8 @@ impl SealKey {
     /// is none, or if others may read it.
     pub fn kept(folder: &Path, fresh: Option<[u8; SealKey::BYTES]>) -> Option<SealKey> {
         if fresh.is_some() {
-            let mut builder = std::fs::DirBuilder::new();
-            builder.recursive(true);
-            #[cfg(unix)]
-            std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
             #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way to it")]
-            builder.create(folder).ok()?;
+            hutch_folder::private_folders().recursive(true).create(folder).ok()?;
         }
         #[expect(clippy::disallowed_methods, reason = "the one place where the key's folder becomes authority")]
         let dir = Dir::open_ambient_dir(folder, ambient_authority()).ok()?;

@@ -47,12 +47,8 @@ impl Shelf {
     /// The shelf in this folder, which is made if need be and private to its owner. `None` if it can't be, or if others may
     /// write there. What it holds is sealed under a key, which is asked for when it is first needed; without one nothing is kept.
     pub(crate) fn open(path: &Path, key: impl FnOnce() -> Option<SealKey> + Send + 'static) -> Option<Shelf> {
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         #[expect(clippy::disallowed_methods, reason = "the shelf is a path, and this makes the way to it")]
-        builder.create(path).ok()?;
+        hutch_folder::private_folders().recursive(true).create(path).ok()?;
         Shelf::at(path, key, true)
     }
 

@@ -162,12 +162,9 @@ impl InstanceDir {
         if self.0.is_dir() && self.database_bytes() > 0 {
             return Ok(());
         }
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
-        builder.create(&self.0).map_err(|error| StoreError::io(&self.0, "create the folder", error))?;
+        let made = hutch_folder::private_folders().recursive(true).create(&self.0);
+        made.map_err(|error| StoreError::io(&self.0, "create the folder", error))?;
         // A commit is durable only if the way to it is. The home folder's own way is its maker's.
         self.sync()?;
         match self.0.ancestors().skip(1).take(3).try_for_each(sync_names) {

@@ -59,12 +59,8 @@ impl Installed {
         if let Ok(dir) = open_folder(&folder) {
             return Ok(dir);
         }
-        let mut builder = std::fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
-        let created = builder.create(&folder);
+        let created = hutch_folder::private_folders().recursive(true).create(&folder);
         let settled = created.and_then(|()| {
             let mut above = folder.ancestors().skip(1).take(2);
             above.try_for_each(|above| self.settle(&open_folder(above)?))

@@ -9,7 +9,7 @@ use crate::instance_dir::{InstanceDir, InstanceLock};
 use crate::store::Store;
 use hutch_model::ledger::Pin;
 use rusqlite::TransactionBehavior;
-use std::fs::{DirBuilder, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -167,10 +167,7 @@ impl Aside {
         })?;
         let aside = Aside { folder, _turn: InstanceLock::of(turn) };
         aside.remove().map_err(failed)?;
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder.create(&aside.folder).map_err(failed)?;
+        hutch_folder::private_folders().create(&aside.folder).map_err(failed)?;
         Ok(aside)
     }
 
