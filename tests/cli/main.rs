@@ -16,6 +16,7 @@ mod agent_commands;
 mod architecture;
 mod attest;
 mod backup;
+mod bisect;
 #[cfg(unix)]
 mod bounds;
 mod cache;

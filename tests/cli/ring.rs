@@ -434,7 +434,7 @@ mod taken_over {
         }
         let (machine, todo) = (machine(), todo());
         machine.run(["instance", "export", "--output", "file", &todo]).result("instance export");
-        let commands: [&[&str]; 11] = [
+        let commands: [&[&str]; 12] = [
             &["run", &todo, "list"],
             &["run", &todo, "add", "bread"],
             &["plan", &todo, "add", "bread"],
@@ -443,6 +443,7 @@ mod taken_over {
             &["verify", &todo, "@2"],
             &["prove", "--output", "proof", &todo, "@2"],
             &["map", "--ndjson", &todo],
+            &["ledger", "show", "--bisect", "total", &todo, "--", "list"],
             &["instance", "import", "--instance", "taken", "--input", "file", &todo],
             &["dev", "--once", &todo],
             &["certify", &todo],

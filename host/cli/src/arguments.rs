@@ -143,7 +143,7 @@ commands! {
     /// --seed and its id, so shards, threads, retries and machines come to the same lines. A call that fails is a line too.
     Map(Box<map::MapArguments>): "map", Needs::NOTHING.staying().rings().long(), |global, own, output| map::map(global, *own, output);
     /// Look up what was asked for and what came of it
-    Ledger(ledger::LedgerArguments): "ledger", Needs::NOTHING.instances().long(), |global, own, output| ledger::ledger(global, &own, output);
+    Ledger(ledger::LedgerArguments): "ledger", own.needs(), |global, own, output| ledger::ledger(global, &own, output);
     /// Look inside volumes
     State(state::StateArguments): "state", Needs::NOTHING.instances().long(), |global, own, output| state::state(global, &own, output);
     /// List, copy, rename, carry and purge instances

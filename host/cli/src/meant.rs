@@ -21,6 +21,7 @@ use std::path::Path;
 /// What other programs call it, and what it is called here: of several, the first that the line can be made into.
 const SYNONYMS: &[(&str, &[&str])] = &[
     ("apps", &["catalog", "show"]),
+    ("bisect", &["ledger show --bisect"]),
     ("bundle", &["pack"]),
     ("call", &["run", "meta"]),
     ("cat", &["state cat"]),
@@ -43,6 +44,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("instances", &["instance list"]),
     ("invoke", &["run", "meta"]),
     ("launch", &["run", "meta"]),
+    ("ledger bisect", &["ledger show --bisect"]),
     ("ledger export", &["ledger list --bytes"]),
     ("ledger head", &["ledger show"]),
     ("lint", &["check"]),

@@ -7,6 +7,7 @@ use hutch::{Failure, Session};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
+use hutch_model::invocation::Seed;
 use hutch_model::ledger::{Entry, EntryKind, Record, Sealed, StreamRecord};
 use hutch_model::outcome::Ending;
 use schemars::JsonSchema;
@@ -71,6 +72,41 @@ pub struct EntryAnswer {
     output_omitted: Option<String>,
     stdout: Option<String>,
     stderr: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Bisected")]
+    bisect: Option<Bisected>,
+}
+
+/// How an entry was found by what a call answers after it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Bisected {
+    /// The entry before it, after which it does not hold
+    pub before: u64,
+    /// By halving between these: where it holds and then does not again, another entry may be the first
+    pub from: u64,
+    /// The last one that was looked at
+    pub to: u64,
+    /// How many runs that took
+    pub runs: usize,
+    /// What each came to, in their order
+    pub tried: Vec<Tried>,
+    /// The clock of each
+    #[schemars(with = "String")]
+    pub now: Instant,
+    /// The seed of each
+    #[schemars(with = "String")]
+    pub seed: Seed,
+}
+
+/// What the call came to after an entry.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Tried {
+    /// The entry's place
+    pub sequence: u64,
+    /// Whether the answer is as was asked for
+    pub holds: bool,
+    /// How the call ended
+    pub exit_status: u8,
 }
 
 /// One page of the ledger, the last entries first: [`Summary`] of each.
@@ -153,6 +189,18 @@ impl Summary {
 
 /// An entry with its input and output: an [`EntryAnswer`].
 pub fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Failure> {
+    Ok(json!(entry_answer(session, sealed)?))
+}
+
+/// The same of an entry that was found by runs.
+///
+/// # Errors
+/// As there.
+pub fn found_value(session: &Session, sealed: &Sealed, bisected: Bisected) -> Result<Value, Failure> {
+    Ok(json!(EntryAnswer { bisect: Some(bisected), ..entry_answer(session, sealed)? }))
+}
+
+fn entry_answer(session: &Session, sealed: &Sealed) -> Result<EntryAnswer, Failure> {
     let entry = sealed.open().map_err(Failure::Entry)?;
     let outcome = entry.record.outcome.as_ref();
     let stream = |record: Option<StreamRecord>| -> Result<Option<Vec<u8>>, Failure> {
@@ -171,7 +219,7 @@ pub fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Failure>
         Err(reason) => (None, Some(reason)),
     };
     let (stdout, stderr) = (text(&stdout), text(&stderr));
-    Ok(json!(EntryAnswer {
+    Ok(EntryAnswer {
         sequence: entry.sequence,
         hash: sealed.hash,
         head: sealed.pin().to_string(),
@@ -181,5 +229,6 @@ pub fn entry_value(session: &Session, sealed: &Sealed) -> Result<Value, Failure>
         output_omitted,
         stdout,
         stderr,
-    }))
+        bisect: None,
+    })
 }

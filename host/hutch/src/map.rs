@@ -13,6 +13,7 @@ use crate::remembered::MemoTally;
 use crate::session::Session;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
+use hutch_model::halving::first_of;
 use hutch_model::ledger::{EntryKind, InvocationRecord, MapRecord, Pin, Record, SecretKey, VolumeRecord, canonical};
 use hutch_model::outcome::{Outcome, Verdict};
 use hutch_model::snapshot::{MemoryObjects, Objects};
@@ -84,6 +85,33 @@ impl Host {
 }
 
 impl Job<'_> {
+    /// Takes the state that an entry left, for the calls that follow.
+    ///
+    /// # Errors
+    /// There is no such entry.
+    pub fn after(&mut self, sequence: u64) -> Result<(), Failure> {
+        self.state = self.session.store().state_at(sequence)?;
+        Ok(())
+    }
+
+    /// The first entry of these, both included, whose state calls can see: it is kept, and has all volumes of the package.
+    ///
+    /// # Errors
+    /// There is none; or the store can't be read.
+    pub fn first_whole(&self, from: u64, to: u64) -> Result<u64, Failure> {
+        // What the first retained entry began with is kept too.
+        let from = self.session.head()?.retained_from.saturating_sub(1).max(1).max(from);
+        let volumes = self.package.manifest().volumes();
+        // A volume that is there stays.
+        let is_whole = |sequence| -> Result<bool, Failure> {
+            let state = self.session.store().state_at(sequence)?;
+            Ok(volumes.iter().all(|path| state.contains_key(path.as_str())))
+        };
+        let first = if from <= to { first_of(from, to, is_whole)? } else { None };
+        let reason = || format!("the state after entry {to} is not kept any more, or lacks a volume of the package");
+        first.ok_or_else(|| Failure::NotAgain { reason: reason() })
+    }
+
     /// Makes one of the calls. No confirmation is needed, because nothing is kept.
     ///
     /// # Errors

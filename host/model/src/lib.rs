@@ -15,6 +15,7 @@ mod fields;
 pub mod front_matter;
 pub mod gate;
 pub mod guard;
+pub mod halving;
 pub mod hidden;
 pub mod instant;
 pub mod invocation;

@@ -1,9 +1,11 @@
 //! `hutch ledger`: the record of everything that was asked for.
 
+use super::bisect::{self, BisectArguments};
 use super::instance::InstanceArguments;
 use crate::answer::output::Output;
 use crate::flags::global::Global;
 use crate::flags::selection::Page;
+use crate::machine::needs::Needs;
 use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::{Args, Subcommand};
@@ -24,8 +26,10 @@ enum LedgerCommand {
     List(ListArguments),
     /// Show an entry
     ///
-    /// Its head is what verify --head takes.
-    Show(ShowArguments),
+    /// Its head is what verify --head takes. --bisect finds the first entry after which a call's answer has something true at a path, by halving: the
+    /// call behind -- is made of the package as it is now on the states that entries left, and nothing of it is kept. True is what is neither false,
+    /// null, 0 nor empty, and a list with such an item; a call that ends with another status than 0 has nothing.
+    Show(Box<ShowArguments>),
 }
 
 #[derive(Debug, Args)]
@@ -50,15 +54,33 @@ struct ShowArguments {
     /// The entry: the beginning of its hash, @ and its number, or last
     #[arg(value_name = "ENTRY", default_value = "last")]
     entry: EntryName,
+    #[command(flatten)]
+    bisect: BisectArguments,
+}
+
+impl LedgerArguments {
+    /// What it needs before it begins.
+    pub(crate) fn needs(&self) -> Needs {
+        let needs = Needs::NOTHING.instances().long();
+        match &self.command {
+            LedgerCommand::Show(own) if own.bisect.bisect.is_some() => needs.rings(),
+            _ => needs,
+        }
+    }
 }
 
 pub(crate) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) -> Result<ExitCode, Fault> {
     match &own.command {
         LedgerCommand::List(own) => list(global, own, output)?,
         LedgerCommand::Show(own) => {
-            let session = own.instance.open(global)?;
-            let value = entry_value(&session, &session.entry(&own.entry)?)?;
-            output.answer_value(true, "ledger show", value, human::fields)?;
+            let value = match &own.bisect.bisect {
+                Some(path) => bisect::found(global, &own.bisect, path, &own.instance)?,
+                None => {
+                    let session = own.instance.open(global)?;
+                    entry_value(&session, &session.entry(&own.entry)?)?
+                }
+            };
+            output.answer_value(true, "ledger show", value, bisect::told)?;
         }
     }
     Ok(ExitCode::SUCCESS)

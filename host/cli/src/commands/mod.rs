@@ -2,6 +2,7 @@
 
 pub(crate) mod apply;
 pub(crate) mod backup;
+mod bisect;
 pub(crate) mod catalog;
 pub(crate) mod certify;
 pub(crate) mod check;

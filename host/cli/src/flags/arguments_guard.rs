@@ -79,7 +79,7 @@ pub(crate) fn is_key_file(argument: &Arg) -> bool {
 
 /// What of a value is judged: in a path not the steps upwards, and in what leads through an answer each name, which is no file's.
 fn judged(argument: &Arg, text: &str) -> String {
-    if argument.get_id() == "query" {
+    if ["query", "bisect"].contains(&argument.get_id().as_str()) {
         return text.replace('.', " ");
     }
     // A key or a certificate, which the host itself reads: what else is sensitive, its name says that it is this.

@@ -97,6 +97,22 @@ fn find<'v>(value: &'v Value, steps: &[Step]) -> Option<Cow<'v, Value>> {
     }
 }
 
+/// Whether a value says that something is so: it is neither false, null, 0 nor empty, and of a list that holds for an item.
+pub(crate) fn is_true(value: &Value) -> bool {
+    if let Some(digits) = digits(value) {
+        // What follows an e only moves the point.
+        return digits.bytes().take_while(|byte| !b"eE".contains(byte)).any(|byte| (b'1'..=b'9').contains(&byte));
+    }
+    match value {
+        Value::Null => false,
+        Value::Bool(is_so) => *is_so,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(items) => items.iter().any(is_true),
+        Value::Object(fields) => !fields.is_empty(),
+    }
+}
+
 /// Keeps only these fields: of each item of a list, or of the result itself.
 ///
 /// # Errors
@@ -175,6 +191,17 @@ mod tests {
         assert_eq!(at("[*].a", &json!([])), Some(json!([])), "of no item there is no list of anything else");
         for path in ["", "a..b", "..", "a[", "a[x]", "a[0", "a.", "a[-1]", "a.[0]", "a[**]"] {
             assert!(path.parse::<Path>().is_err(), "{path}");
+        }
+    }
+
+    #[test]
+    fn what_is_true_is_said_by_values_of_every_kind() {
+        let read = |text: &str| hutch_model::document::read_to_hand_on(text.as_bytes()).unwrap();
+        for text in ["null", "false", "0", "-0", "0.0", "0e9", "\"\"", "[]", "{}", "[false, 0, [\"\"]]"] {
+            assert!(!is_true(&read(text)), "{text}");
+        }
+        for text in ["true", "1", "-1", "0.5", "12345678901234567890123", "\"0\"", "[false, [2]]", "{\"a\":0}"] {
+            assert!(is_true(&read(text)), "{text}");
         }
     }
 

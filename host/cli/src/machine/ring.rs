@@ -24,7 +24,7 @@ const DENIED: &str = "Permission denied (os error 13)";
 static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
 
 /// The commands that there are rings around; the ring of paths is around all but `validate`, which starts no guest.
-pub(crate) const AROUND: [&str; 11] = [
+pub(crate) const AROUND: [&str; 12] = [
     "run",
     "validate",
     "plan",
@@ -33,6 +33,7 @@ pub(crate) const AROUND: [&str; 11] = [
     "verify",
     "prove",
     "map",
+    "ledger show --bisect",
     "instance import",
     "certify",
     "dev --once",
@@ -216,7 +217,7 @@ mod tests {
         }
         assert_eq!(
             around(&["validate"]),
-            "run, plan, apply, replay, verify, prove, map, instance import, certify, dev --once, mcp and serve"
+            "run, plan, apply, replay, verify, prove, map, ledger show --bisect, instance import, certify, dev --once, mcp and serve"
         );
     }
 
