@@ -4,6 +4,7 @@ use crate::stamp::{Form, Stamp};
 use cap_fs_ext::{DirExt, FollowSymlinks, MetadataExt, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, Metadata, OpenOptions};
 use std::io;
+use std::path::Path;
 
 /// `None` instead of the error that nothing is there.
 fn found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
@@ -82,8 +83,9 @@ pub fn list_at_most(folder: &Dir, names: usize) -> io::Result<Listing> {
 ///
 /// # Errors
 /// The system's refusal.
-pub fn open_folder(parent: &Dir, name: &str) -> io::Result<Option<Dir>> {
-    match look(parent, name)? {
+pub fn open_folder(parent: &Dir, name: impl AsRef<Path>) -> io::Result<Option<Dir>> {
+    let name = name.as_ref();
+    match found(parent.symlink_metadata(name))?.map(|metadata| Stamp::of(&metadata)) {
         Some(Stamp { form: Form::Folder, .. }) => found(parent.open_dir_nofollow(name)),
         _ => Ok(None),
     }

@@ -316,6 +316,7 @@ pub(crate) fn failure(mount: &Mount, error: CarryError) -> Failure {
             error,
             CarryError::Withheld(_)
                 | CarryError::ActedOn(_)
+                | CarryError::Startable(_)
                 | CarryError::LedTo { .. }
                 | CarryError::NotShown(_)
                 | CarryError::Untold(_)

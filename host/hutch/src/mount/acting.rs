@@ -5,7 +5,7 @@
 #[cfg(unix)]
 use super::carry::mode;
 use super::carry::{CarryError, Wanted, io_at, is_folder};
-use super::objects::open_below;
+use super::folders::{Folders, Opened};
 use super::{Mount, STAGING, identity};
 #[cfg(unix)]
 use cap_std::fs::MetadataExt;
@@ -39,14 +39,17 @@ pub(super) const LOOKS: Looks = Looks { names: NAMES_MAX, steps: FOLLOWED_STEPS_
 const BESIDE_NAMES_MAX: usize = 1 << 16;
 const BESIDE_DEPTH: usize = 3;
 
+/// A longer path takes longer to follow: a part of it counts once more for each so many bytes before it.
+const LONG_PATH_BYTES: usize = 256;
+
 /// A link is followed through so many others, as a system does.
 const FOLLOWED_MAX: usize = 40;
 
 /// The longest file that names another folder of a repository.
 const POINTER_BYTES_MAX: u64 = 8192;
 
-/// What packages of JavaScript are in. Links below lead to code that only runs when somebody starts it, often to sources beside it.
-const NOT_FOLLOWED: &str = "node_modules";
+/// What packages of JavaScript and Python are in. Links below lead to code that only runs when somebody starts it, often to sources beside it.
+const NOT_FOLLOWED: [&str; 3] = ["dist-packages", "node_modules", "site-packages"];
 
 /// Names of a folder that are looked at, to know whether a link leads to programs.
 #[cfg(unix)]
@@ -55,11 +58,15 @@ const LOOKED_MAX: usize = 1000;
 /// What makes a folder of any name a repository.
 const HEAD: &str = "HEAD";
 
-/// Whether a run may not make of what was at a path what is there now, unless that was granted: tools act on it by its name, or somebody may
+/// Why a run may not make of what was at a path what is there now, unless that was granted: tools act on it by its name, or somebody may
 /// start it.
-pub(super) fn is_refused(mount: &Mount, path: &str, (was, is): (Option<&Entry>, Option<&Entry>)) -> bool {
-    let acts = || is_acted_on(path) || is_another(was, is) && can_be_started(mount, path);
-    !mount.acted_on && !stays_itself(was, is) && acts()
+pub(super) fn refused(mount: &Mount, path: &str, (was, is): (Option<&Entry>, Option<&Entry>)) -> Option<CarryError> {
+    match () {
+        () if mount.acted_on || stays_itself(was, is) => None,
+        () if is_acted_on(path) => Some(CarryError::ActedOn(path.to_owned())),
+        () if is_another(was, is) && can_be_started(mount, path) => Some(CarryError::Startable(path.to_owned())),
+        () => None,
+    }
 }
 
 /// Refuses what is acted on for where it is, or what leads to it, unless that was granted.
@@ -136,7 +143,9 @@ impl Acting {
         let ways = if said.is_absolute() { found.followed(Path::new(""), said) } else { Ok(Way::default()) };
         match ways {
             Ok(way) => {
-                for path in way.links.iter().map(PathBuf::as_path).chain([said, real_path]) {
+                // What `..` leaves again is on no way there, unless it is a link, which is among those that were followed.
+                let said = without_left(said);
+                for path in way.links.iter().map(PathBuf::as_path).chain([&*said, real_path]) {
                     if let Some(by) = path.ancestors().find(|folder| is_theirs(folder)) {
                         found.all_by(by);
                     }
@@ -191,46 +200,50 @@ impl Acting {
         let above: BTreeSet<&str> = changed.flat_map(ways).collect();
         let mut found = Found::new(&mount.real_path, mount.above.clone(), looks);
         let (mut names, mut walked) = (0, BTreeSet::new());
-        let mut due = vec![(String::new(), false)];
+        let mut folders = Folders::of(mount.dir()).map_err(io_at(""))?;
         loop {
-            while let Some((path, acts)) = due.pop() {
-                let failed = io_at(&path);
-                let Some(dir) = opened(mount, &path).map_err(&failed)? else { continue };
-                let real = mount.real_path.join(&path);
+            while let Some(Opened { number, dir, acts, opened }) = folders.next()? {
+                names += opened.saturating_sub(1);
+                let path = || folders.path(number);
+                let failed = |error| io_at(&path().display().to_string())(error);
                 let is_repository = is_repository(&dir);
                 if is_repository {
-                    found.add(&real, Path::new(&path).join(HEAD).as_path())?;
+                    let head = path().join(HEAD);
+                    found.add(&mount.real_path.join(path()), &head)?;
                 }
                 let acts = acts || is_repository;
-                for entry in listed(&dir).map_err(&failed)? {
+                let parent = folders.name(number).to_string_lossy().into_owned();
+                let mut inside = Vec::new();
+                for entry in dir.entries().map_err(failed)? {
                     names += 1;
                     if names > looks.names {
                         return Err(CarryError::Untold(format!("more than {} names are in it", looks.names)));
                     }
-                    let entry = entry.map_err(&failed)?;
+                    let entry = entry.map_err(failed)?;
                     let (name, Ok(form)) = (entry.file_name(), entry.file_type()) else { continue };
                     let text = name.to_string_lossy();
                     if text.starts_with(STAGING) {
                         continue;
                     }
-                    let below = if path.is_empty() { text.clone().into_owned() } else { format!("{path}/{text}") };
-                    let parent = path.rsplit('/').next().unwrap_or_default();
                     let is_theirs = || acts || is_acted_on(&format!("{parent}/{text}"));
                     if form.is_dir() {
-                        // One whose name is no text is nothing that a guest could get into.
-                        if name.to_str().is_some() && (text != NOT_FOLLOWED || above.contains(below.as_str())) {
+                        let is_left = || !path().join(&name).to_str().is_some_and(|below| above.contains(below));
+                        if !NOT_FOLLOWED.contains(&&*text) || !is_left() {
+                            found.take(name.len())?;
                             let acts = is_theirs();
-                            found.take(below.len())?;
-                            due.push((below, acts));
+                            inside.push((name, acts));
                         }
                     } else if let Some(to) = pointer(&dir, (&name, form), form.is_symlink() && is_theirs(), acts) {
-                        found.follow((&real, &to), Path::new(&below))?;
+                        let real = mount.real_path.join(path());
+                        found.follow((&real, &to), &path().join(&name))?;
                     }
                 }
+                inside.into_iter().for_each(|(name, acts)| folders.add(number, name, acts));
             }
             let Some(led) = found.places.led.pop() else { return Ok(found.places) };
-            if walked.insert(led.clone()) {
-                due.push((led, true));
+            if !walked.contains(&led) {
+                folders.add_path(&led);
+                walked.insert(led);
             }
         }
     }
@@ -252,6 +265,18 @@ impl Acting {
     pub(super) fn by_all(&self) -> Option<&str> {
         self.places.get("").map(String::as_str)
     }
+}
+
+/// A path without the names that `..` takes away.
+fn without_left(path: &Path) -> PathBuf {
+    let mut left = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => drop(left.pop()),
+            part => left.push(part),
+        }
+    }
+    left
 }
 
 /// Whether a folder is called as what tools act on. Temporary folders have names that nobody configured.
@@ -310,7 +335,7 @@ impl<'m> Found<'m> {
             for (name, form) in names(&dir).take(left) {
                 left -= 1;
                 let by = folder.join(&name);
-                if form.is_dir() && depth < BESIDE_DEPTH && name != NOT_FOLLOWED {
+                if form.is_dir() && depth < BESIDE_DEPTH && !NOT_FOLLOWED.iter().any(|other| name == *other) {
                     due.push_back((by, depth + 1));
                 } else if form.is_symlink() && self.follow((&folder, Path::new(&name)), &by).is_err() {
                     return;
@@ -371,7 +396,8 @@ impl<'m> Found<'m> {
         let (mut at, mut way, mut left) = (folder.to_owned(), Way::default(), parts(path));
         while let Some(part) = left.pop() {
             let too_many = || CarryError::Untold("more links are in it than are followed".to_owned());
-            self.left.steps = self.left.steps.checked_sub(1).ok_or_else(too_many)?;
+            let step = 1 + at.as_os_str().len() / LONG_PATH_BYTES;
+            self.left.steps = self.left.steps.checked_sub(step).ok_or_else(too_many)?;
             match part.components().next() {
                 None | Some(Component::CurDir) => {}
                 Some(Component::ParentDir) => {
@@ -388,34 +414,22 @@ impl<'m> Found<'m> {
                         reason = "where a link leads is told by its path, in the folder or not"
                     )]
                     let target = std::fs::read_link(&at);
-                    if let Ok(target) = target
-                        && way.links.len() < FOLLOWED_MAX
-                    {
-                        way.links.push(at.clone());
-                        at.pop();
-                        left.extend(parts(&target));
+                    match target {
+                        Ok(target) if way.links.len() < FOLLOWED_MAX => {
+                            way.links.push(at.clone());
+                            at.pop();
+                            left.extend(parts(&target));
+                        }
+                        Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
+                            return Err(CarryError::Untold("a link is in it that no path is long enough for".to_owned()));
+                        }
+                        _ => {}
                     }
                 }
             }
         }
         way.links.push(at);
         Ok(way)
-    }
-}
-
-/// A folder below a granted one; `None` if there is none, or nobody may enter it.
-fn opened(mount: &Mount, path: &str) -> io::Result<Option<Dir>> {
-    match open_below(mount.dir(), path) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None),
-        opened => opened,
-    }
-}
-
-/// What is in a folder; nothing, if nobody may list it.
-fn listed(folder: &Dir) -> io::Result<impl Iterator<Item = io::Result<cap_std::fs::DirEntry>>> {
-    match folder.entries() {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(None.into_iter().flatten()),
-        entries => Ok(Some(entries?).into_iter().flatten()),
     }
 }
 

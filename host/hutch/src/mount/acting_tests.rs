@@ -6,7 +6,7 @@ use super::tests::{Files, Granted, carry, ran};
 use super::*;
 use hutch_folder::Hands;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 /// What a run is told that leaves a folder so: the path, and what has tools act on it. `None` if it is kept.
 fn refused(granted: &Granted, mount: &Mount, after: Files<'_>) -> Option<(String, String)> {
@@ -94,6 +94,18 @@ fn links_that_a_run_is_not_shown_lead_too() {
         assert_eq!(is, Some(("docs/guide.md".to_owned(), "GEMINI.md".to_owned())));
         assert_eq!(refused(&granted, &mount, &[("docs/guide.md", "1"), ("b", "2")]), None);
     }
+    // Nor is one in a folder whose name is no text, or that can be entered and not listed: where it leads is told by nobody then.
+    let granted = Granted::new(&[("docs/guide.md", "1"), ("b", "1")]);
+    let folder = granted.at("").join(std::ffi::OsStr::from_bytes(b"\xdcbung"));
+    std::fs::create_dir(&folder).unwrap();
+    symlink("../docs/guide.md", folder.join("CLAUDE.md")).unwrap();
+    let is = refused(&granted, &granted.mount(), &[("docs/guide.md", "2"), ("b", "1")]).unwrap();
+    assert_eq!(is.0, "docs/guide.md");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o311)).unwrap();
+    let error = Acting::within(&granted.mount(), ["docs/guide.md"].into_iter(), LOOKS).err();
+    // Who may list everything finds it.
+    assert!(error.is_some() == folder.read_dir().is_err(), "{error:?}");
+    std::fs::set_permissions(&folder, PermissionsExt::from_mode(0o755)).unwrap();
     // Nor is one whose name is no text.
     let granted = Granted::new(&[(".claude/rules/a", "1"), ("docs/guide.md", "1")]);
     let name = std::ffi::OsStr::from_bytes(b"r\xff.md");
@@ -136,6 +148,9 @@ fn what_stands_above_a_granted_folder_leads_too() {
         assert_eq!(mount.with_acted_on().is_acted_on_by(), None);
         assert_eq!(Mount::open(&granted.at(path), Access::ReadOnly).unwrap().is_acted_on_by(), None);
     }
+    // What `..` leaves again is on no way there.
+    assert_eq!(open(&granted, ".config/../r/plain").is_acted_on_by(), None);
+    assert!(open(&granted, "r/plain/../.git/hooks").is_acted_on_by().is_some());
     // By a name that is theirs, through a link.
     symlink(granted.at("r/plain"), granted.at("r/.git/info")).unwrap();
     symlink("r/.git/info", granted.at("way")).unwrap();
@@ -155,10 +170,36 @@ fn what_stands_above_a_granted_folder_leads_too() {
     assert_eq!(refused(&granted, &mount, &[("bashrc", "1"), ("nvim/init", "1"), ("notes", "2")]), None);
 }
 
+/// However deep folders lie and however long paths become, looking costs what is counted.
+#[test]
+fn deep_folders_and_long_paths_are_counted() {
+    let granted = Granted::new(&[("a", "1")]);
+    let looks = |names: usize| Acting::within(&granted.mount(), ["a"].into_iter(), Looks { names, ..LOOKS });
+    let name = "d".repeat(100);
+    let mut at = granted.mount().dir().try_clone().unwrap();
+    for _ in 0..200 {
+        at.create_dir(&name).unwrap();
+        at = at.open_dir(&name).unwrap();
+    }
+    // 201 names, and one more for each folder that has to be opened again because only those above depth 64 stay open.
+    let again: usize = (64..=200).map(|depth| depth - 64).sum();
+    assert!(looks(201 + again).is_ok());
+    assert!(looks(200 + again).unwrap_err().to_string().contains("names"));
+    for number in 0..20 {
+        at.create_dir(number.to_string()).unwrap();
+    }
+    let again = again + 20 * (201 - 64);
+    assert!(looks(221 + again).is_ok());
+    assert!(looks(220 + again).unwrap_err().to_string().contains("names"));
+    // What no path leads to, no tool is known to follow, and nobody can say where it goes.
+    at.symlink("a", ".x").unwrap();
+    assert!(looks(222 + again).unwrap_err().to_string().contains("long enough"));
+}
+
 /// What somebody else put beside a folder, where all may put something, is nothing that this person's tools follow.
 #[test]
 fn a_strangers_link_in_a_shared_folder_leads_nowhere() {
-    use std::os::unix::fs::{PermissionsExt, lchown};
+    use std::os::unix::fs::lchown;
     let granted = Granted::new(&[("shared/mine/a", "1"), ("shared/.git/", ""), ("shared/HEAD", "ref: refs/heads/main\n")]);
     symlink("mine", granted.at("shared/.vscode")).unwrap();
     symlink("../mine/a", granted.at("shared/.git/a")).unwrap();
@@ -260,11 +301,11 @@ fn links_are_looked_for_and_followed_so_far_and_nothing_is_changed_beyond() {
     let enough = Looks { names: 8, steps: 5, bytes: 1 << 10 };
     assert_eq!(by("docs/x", enough), Ok(Some("b/c/CLAUDE.md".to_owned())));
     assert_eq!(by("a/1", enough), Ok(None));
-    // Paths of folders alone: a, b, docs, b/c.
+    // Names of folders alone: a, b, docs, c.
     let looks = [
         (Looks { names: 7, ..enough }, "names"),
         (Looks { steps: 4, ..enough }, "links"),
-        (Looks { bytes: 8, ..enough }, "paths"),
+        (Looks { bytes: 6, ..enough }, "paths"),
     ];
     for (looks, reason) in looks {
         assert!(by("a/1", looks).unwrap_err().contains(reason), "{looks:?}");

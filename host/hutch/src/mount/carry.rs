@@ -40,7 +40,10 @@ pub(crate) enum CarryError {
     /// Tools act on it, and the operator did not grant that.
     #[error("tools act on {0:?}, which only a folder that is granted with :rwx lets a run change")]
     ActedOn(String),
-    /// The same, for where it is or what leads to it.
+    /// Somebody may start it, and the operator did not grant that.
+    #[error("{0:?} may be started as a program, and only a folder that is granted with :rwx lets a run change such")]
+    Startable(String),
+    /// Tools act on it for where it is or what leads to it, and the operator did not grant that.
     #[error(
         "tools act on {path:?} because of {by:?}, and only a folder that is granted with :rwx lets a run change it"
     )]
@@ -109,7 +112,7 @@ impl Wishes {
     /// nowhere.
     pub(crate) fn of(mount: &Mount, objects: &dyn Objects, change: &VolumeChange) -> Result<Wishes, CarryError> {
         let (mut wanted, mut withheld, mut bytes) = (Vec::new(), BTreeSet::new(), 0);
-        let mut acted_on = None;
+        let mut refused = None;
         compare(objects, &change.before, &change.after, &mut |difference| {
             let path = difference.path;
             bytes += path.len();
@@ -126,8 +129,8 @@ impl Wishes {
                 withheld.insert(path.to_owned());
             }
             if !reserved {
-                if acted_on.is_none() && acting::is_refused(mount, path, (difference.was, difference.is)) {
-                    acted_on = Some(path.to_owned());
+                if refused.is_none() {
+                    refused = acting::refused(mount, path, (difference.was, difference.is));
                 }
                 let is = difference.is.filter(|entry| !leaves(entry)).cloned();
                 wanted.push(Wanted { path: path.to_owned(), was: difference.was.cloned(), is });
@@ -137,8 +140,8 @@ impl Wishes {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "the run changed too many paths at once");
             return Err(CarryError::Io { path: String::new(), source });
         }
-        if let Some(path) = acted_on {
-            return Err(CarryError::ActedOn(path));
+        if let Some(refused) = refused {
+            return Err(refused);
         }
         acting::check_led_to(mount, &wanted)?;
         if let Some(first) = withheld.first()

@@ -12,6 +12,7 @@ mod acting_tests;
 mod back;
 mod carried;
 mod carry;
+mod folders;
 mod journal;
 mod kept;
 mod objects;
