@@ -106,8 +106,10 @@ struct Stamp {
     changed: (i64, i64),
 }
 
-/// What some file systems' clocks can't tell apart: a file that was changed within it is read again.
-const TICK: Duration = Duration::from_secs(2);
+/// What a file system's clock can't tell apart: a file that was changed within it is read again. Some count two seconds at a time; one
+/// that counts parts of milliseconds goes on with each tick of the system, which takes 10 ms at most.
+const COARSE_TICK: Duration = Duration::from_secs(2);
+const FINE_TICK: Duration = Duration::from_millis(50);
 
 impl Stamp {
     /// Of a file that was last changed long enough before `now`, which is when it was looked at.
@@ -115,7 +117,8 @@ impl Stamp {
     fn of(file: &std::fs::Metadata, now: SystemTime) -> Option<Stamp> {
         use std::os::unix::fs::MetadataExt;
         let changed = Duration::new(file.ctime().try_into().ok()?, file.ctime_nsec().try_into().ok()?);
-        let past = now.duration_since(SystemTime::UNIX_EPOCH + changed).is_ok_and(|age| age > TICK);
+        let tick = if changed.subsec_nanos().is_multiple_of(1_000_000) { COARSE_TICK } else { FINE_TICK };
+        let past = now.duration_since(SystemTime::UNIX_EPOCH + changed).is_ok_and(|age| age > tick);
         past.then(|| Stamp { inode: file.ino(), bytes: file.len(), changed: (file.ctime(), file.ctime_nsec()) })
     }
 
@@ -404,6 +407,18 @@ mod tests {
     fn a_stream_is_read_no_further_than_its_bound() {
         assert_eq!(reader(Some(std::io::repeat(b'x'))).recv().unwrap().len() as u64, STREAM_BYTES_MAX);
         assert_eq!(reader(Some(&b"short"[..])).recv().unwrap(), b"short");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_known_again_once_its_clock_has_gone_on() {
+        use std::os::unix::fs::MetadataExt;
+        let file = std::fs::metadata(std::env::current_exe().unwrap()).unwrap();
+        let (seconds, parts): (u64, u32) = (file.ctime().try_into().unwrap(), file.ctime_nsec().try_into().unwrap());
+        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, parts);
+        let known = |after_ms| Stamp::of(&file, changed + Duration::from_millis(after_ms)).is_some();
+        let is_fine = !parts.is_multiple_of(1_000_000);
+        assert_eq!([known(10), known(100), known(2_100)], [false, is_fine, true]);
     }
 
     #[cfg(unix)]
