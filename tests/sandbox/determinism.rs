@@ -167,7 +167,10 @@ fn same(a: &[Observed], b: &[Observed], surroundings: &str) -> usize {
 
 /// An observation in one line: what to compare across processes.
 fn line((call, outcome, after): &Observed) -> String {
-    let all = Digest::of(Kind::Chunk, format!("{outcome:?} {after:?}").as_bytes());
+    // What was written is megabytes, which would be spelled out byte by byte.
+    let mut rest = outcome.clone();
+    let streams = [&mut rest.stdout, &mut rest.stderr].map(|stream| Digest::of(Kind::Stream, &std::mem::take(stream)));
+    let all = Digest::of(Kind::Chunk, format!("{rest:?} {streams:?} {after:?}").as_bytes());
     format!("observed {call:?} {:?} {} {all}", outcome.ending, outcome.fuel)
 }
 
