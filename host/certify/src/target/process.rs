@@ -5,6 +5,7 @@ use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, TOTAL_TI
 use hutch_model::digest::{Digest, Hasher, Kind};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -82,8 +83,13 @@ struct State {
     digest: Digest,
 }
 
-/// Every file, and every folder, which has no content.
-type Tree = BTreeMap<PathBuf, Option<Content>>;
+/// Every file and every folder, that of all too, by its path from there: as bytes, which are compared sooner than names one by one.
+type Tree = BTreeMap<OsString, Entry>;
+
+enum Entry {
+    File(Content),
+    Folder(Option<Stamp>),
+}
 
 /// What a file holds, and what tells that it still does.
 struct Content {
@@ -92,13 +98,17 @@ struct Content {
     stamp: Option<Stamp>,
 }
 
-impl PartialEq for Content {
-    fn eq(&self, other: &Content) -> bool {
-        self.digest == other.digest
+impl PartialEq for Entry {
+    fn eq(&self, other: &Entry) -> bool {
+        match (self, other) {
+            (Entry::File(one), Entry::File(other)) => one.digest == other.digest,
+            (Entry::Folder(_), Entry::Folder(_)) => true,
+            _ => false,
+        }
     }
 }
 
-/// What no write to a file leaves as it is.
+/// What no write to a file leaves as it is, and no new or lost name to a folder.
 #[derive(PartialEq, Eq, Clone, Copy)]
 struct Stamp {
     inode: u64,
@@ -109,7 +119,7 @@ struct Stamp {
 /// What a file system's clock can't tell apart: a file that was changed within it is read again. Some count two seconds at a time; one
 /// that counts parts of milliseconds goes on with each tick of the system, which takes 10 ms at most.
 const COARSE_TICK: Duration = Duration::from_secs(2);
-const FINE_TICK: Duration = Duration::from_millis(50);
+const FINE_TICK: Duration = Duration::from_millis(20);
 
 impl Stamp {
     /// Of a file that was last changed long enough before `now`, which is when it was looked at.
@@ -201,6 +211,10 @@ impl Target for ProcessTarget {
             false => self.slowest = self.slowest.max(took),
         }
         if watched {
+            if options.start == Start::Current && is_as_it_was(&self.home, &before.files) {
+                seen.state = Some((before.digest, before.digest));
+                return Ok(seen);
+            }
             let files = tree(&self.home, &before.files);
             let same = files == before.files;
             let after = if same { State { files, digest: before.digest } } else { State::of(files) };
@@ -321,50 +335,76 @@ impl Content {
 impl State {
     fn of(files: Tree) -> State {
         let mut hasher = Hasher::new(Kind::Package);
-        for (path, content) in &files {
-            hasher.update_part(path.as_os_str().as_encoded_bytes());
-            hasher.update_part(content.as_ref().map_or(&[], |content| content.digest.as_bytes()));
+        for (path, entry) in &files {
+            let content: &[u8] = match entry {
+                Entry::File(content) => content.digest.as_bytes(),
+                Entry::Folder(_) => &[],
+            };
+            hasher.update_part(path.as_encoded_bytes());
+            hasher.update_part(content);
         }
         State { files, digest: hasher.finish() }
     }
 }
 
-/// Every file below a folder, and every folder, which has no content. Caches are no state: what they hold is made again; nor is
-/// what SQLite keeps beside a database to share its log between processes. What is as it was before is not held twice.
+/// Whether a folder holds what it held, as far as that can be told without reading: most calls leave all of it as it is.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the home is a throw-away folder that the program under test reaches by its path"
+)]
+fn is_as_it_was(root: &Path, before: &Tree) -> bool {
+    let now = SystemTime::now();
+    before.iter().all(|(path, entry)| {
+        let (Entry::File(Content { stamp, .. }) | Entry::Folder(stamp)) = entry;
+        let is = || std::fs::symlink_metadata(root.join(path)).ok().and_then(|file| Stamp::of(&file, now));
+        stamp.is_some() && is() == *stamp
+    })
+}
+
+/// Every file below a folder, and every folder. Caches are no state: what they hold is made again; nor is what SQLite keeps beside a
+/// database to share its log between processes. What is as it was before is not held twice.
 #[expect(
     clippy::disallowed_methods,
     reason = "the home is a throw-away folder that the program under test reaches by its path"
 )]
 fn tree(root: &Path, before: &Tree) -> Tree {
-    let mut files = BTreeMap::new();
-    let inside = |path: &Path| path.strip_prefix(root).map(Path::to_owned).unwrap_or_default();
     // One place that every file is read into: memory that is taken anew for each costs more than reading.
     let mut bytes = Vec::new();
-    let (now, mut folders) = (SystemTime::now(), vec![root.to_owned()]);
+    let now = SystemTime::now();
+    let stamped = |file: std::io::Result<std::fs::Metadata>| file.ok().and_then(|file| Stamp::of(&file, now));
+    // Each is looked at before what is in it.
+    let mut files = Tree::from([(OsString::new(), Entry::Folder(stamped(std::fs::symlink_metadata(root))))]);
+    let mut folders = vec![OsString::new()];
     while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let path = entry.path();
+        for entry in std::fs::read_dir(root.join(&folder)).into_iter().flatten().flatten() {
+            let mut name = folder.clone();
+            if !name.is_empty() {
+                name.push("/");
+            }
+            name.push(entry.file_name());
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() && entry.file_name() != ".cache" => {
-                    files.insert(inside(&path), None);
-                    folders.push(path);
+                    files.insert(name.clone(), Entry::Folder(stamped(entry.metadata())));
+                    folders.push(name);
                 }
-                Ok(kind) if kind.is_file() && !path.as_os_str().as_encoded_bytes().ends_with(b"-shm") => {
-                    let name = inside(&path);
-                    let known = before.get(&name).and_then(Option::as_ref);
-                    let stamp = entry.metadata().ok().and_then(|file| Stamp::of(&file, now));
+                Ok(kind) if kind.is_file() && !name.as_encoded_bytes().ends_with(b"-shm") => {
+                    let known = match before.get(&name) {
+                        Some(Entry::File(known)) => Some(known),
+                        _ => None,
+                    };
+                    let stamp = stamped(entry.metadata());
                     let content = match known {
                         Some(known) if stamp.is_some() && known.stamp == stamp => known.again(stamp),
                         _ => {
                             bytes.clear();
-                            let _ = std::fs::File::open(&path).and_then(|mut file| file.read_to_end(&mut bytes));
+                            let _ = std::fs::File::open(entry.path()).and_then(|mut file| file.read_to_end(&mut bytes));
                             match known.filter(|known| *known.bytes == bytes) {
                                 Some(known) => known.again(stamp),
                                 None => Content::of(&bytes, stamp),
                             }
                         }
                     };
-                    files.insert(name, Some(content));
+                    files.insert(name, Entry::File(content));
                 }
                 _ => {}
             }
@@ -384,16 +424,16 @@ fn change(root: &Path, now: &State, wanted: &State) -> std::io::Result<()> {
     }
     let (now, wanted) = (&now.files, &wanted.files);
     // What is in a folder comes after it.
-    for (path, content) in now.iter().rev().filter(|(path, _)| !wanted.contains_key(*path)) {
-        match content {
-            Some(_) => std::fs::remove_file(root.join(path))?,
-            None => std::fs::remove_dir_all(root.join(path))?,
+    for (path, entry) in now.iter().rev().filter(|(path, _)| !wanted.contains_key(*path)) {
+        match entry {
+            Entry::File(_) => std::fs::remove_file(root.join(path))?,
+            Entry::Folder(_) => std::fs::remove_dir_all(root.join(path))?,
         }
     }
-    for (path, content) in wanted.iter().filter(|(path, content)| now.get(*path) != Some(content)) {
-        match content {
-            Some(content) => std::fs::write(root.join(path), &*content.bytes)?,
-            None => std::fs::create_dir_all(root.join(path))?,
+    for (path, entry) in wanted.iter().filter(|(path, entry)| now.get(*path) != Some(*entry)) {
+        match entry {
+            Entry::File(content) => std::fs::write(root.join(path), &*content.bytes)?,
+            Entry::Folder(_) => std::fs::create_dir_all(root.join(path))?,
         }
     }
     Ok(())
@@ -419,6 +459,30 @@ mod tests {
         let known = |after_ms| Stamp::of(&file, changed + Duration::from_millis(after_ms)).is_some();
         let is_fine = !parts.is_multiple_of(1_000_000);
         assert_eq!([known(10), known(100), known(2_100)], [false, is_fine, true]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_written_made_or_removed_is_seen_without_reading() {
+        let root = std::env::temp_dir().join(format!("hutch-certify-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("folder")).unwrap();
+        std::fs::write(root.join("folder/file"), "one").unwrap();
+        let changes: [fn(&Path); 4] = [
+            |root| std::fs::write(root.join("folder/file"), "two").unwrap(),
+            |root| std::fs::write(root.join("folder/new"), "").unwrap(),
+            |root| std::fs::remove_file(root.join("folder/new")).unwrap(),
+            |root| std::fs::create_dir(root.join("other")).unwrap(),
+        ];
+        let mut files = tree(&root, &Tree::new());
+        for change in changes {
+            // It is known once the file system's clock has gone on.
+            while !is_as_it_was(&root, &files) {
+                files = tree(&root, &files);
+            }
+            change(&root);
+            assert!(!is_as_it_was(&root, &files) && tree(&root, &files) != files);
+        }
+        std::fs::remove_dir_all(&root).unwrap();
     }
 
     #[cfg(unix)]
