@@ -60,6 +60,13 @@ const STACK_BYTES: usize = 16 * 1024 * 1024;
 /// there are.
 const THREADS_MAX: usize = 8;
 
+/// What each of them has to compile for its start to be worth it.
+const SHARE_BYTES: usize = 16 * 1024;
+
+fn threads_for(bytes: usize, processors: usize) -> usize {
+    processors.min(THREADS_MAX).min(1 + bytes / SHARE_BYTES)
+}
+
 /// Address space of a compiling child. The largest components that were met, of 20 MB, take a quarter of it.
 #[cfg(unix)]
 const MEMORY_BYTES: u64 = 4 * 1024 * 1024 * 1024;
@@ -133,8 +140,8 @@ pub(crate) fn given(verdict: Verdict) -> Result<(Vec<u8>, u64), LoadError> {
 }
 
 pub(crate) fn compile_here(target: &Target, bytes: &[u8]) -> Verdict {
-    let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(THREADS_MAX);
-    let pool = ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES);
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let pool = ThreadPoolBuilder::new().num_threads(threads_for(bytes.len(), processors)).stack_size(STACK_BYTES);
     let compiled = match pool.thread_name(|_| "compiler".to_owned()).build() {
         Ok(pool) => {
             let compiled = catch_unwind(AssertUnwindSafe(|| pool.install(|| hutch_engine::compile(target, bytes))));
@@ -391,6 +398,12 @@ fn ends_by_itself(child: &mut Child) -> bool {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_small_is_compiled_by_one_thread() {
+        let on = |processors| [0, SHARE_BYTES - 1, SHARE_BYTES, 1 << 20].map(|bytes| threads_for(bytes, processors));
+        assert_eq!([on(1), on(4), on(64)], [[1, 1, 1, 1], [1, 1, 2, 4], [1, 1, 2, THREADS_MAX]]);
+    }
 
     #[test]
     fn a_long_answer_is_put_beside_and_one_for_which_there_is_no_room_is_read() {
