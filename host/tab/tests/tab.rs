@@ -60,8 +60,13 @@ fn call(op: &str, arguments: &[&str]) -> Value {
 fn open(log: &[u8]) -> Tab {
     let mut tab = Tab::new();
     result(&mut tab, json!({ "op": "load" }), &packed("packages/todo"));
-    result(&mut tab, json!({ "op": "open", "package": "todo", "instance": "default", "key": KEY }), log);
+    open_again(&mut tab, log);
     tab
+}
+
+/// What was open until then is forgotten, and what was compiled is not.
+fn open_again(tab: &mut Tab, log: &[u8]) {
+    result(tab, json!({ "op": "open", "package": "todo", "instance": "default", "key": KEY }), log);
 }
 
 fn head(tab: &mut Tab) -> Value {
@@ -161,10 +166,11 @@ fn a_log_goes_on_where_it_was_cut_and_its_parts_can_be_appended() {
     result(&mut tab, call("run", &["add", "Two"]), b"");
     let second = log(&mut tab, known);
     let both = [&first[..], &second].concat();
-    assert_eq!(head(&mut open(&both)), head(&mut tab));
+    let mut reopened = open(&both);
+    assert_eq!(head(&mut reopened), head(&mut tab));
     // Ended while the second part was written: the first is there, whole.
     for cut in [first.len(), first.len() + 1, first.len() + 20, both.len() - 33, both.len() - 1] {
-        let mut reopened = open(&both[..cut]);
+        open_again(&mut reopened, &both[..cut]);
         assert_eq!(head(&mut reopened)["sequence"], known, "cut at {cut}");
         assert_eq!(result(&mut reopened, call("run", &["list"]), b"").0["output"]["count"], 1);
     }
