@@ -80,7 +80,7 @@
 //!   contract            document   storage               schema, row
 //! ```
 //!
-//! Only `storage` touches the files of the state, only `input` and `folder` those that a call names, only `start` the process. Time comes with the [`Call`], so a test can say what it is; in a
+//! Only `storage` touches the files of the state, only `input`, `folder` and `new_files` those that a call names, only `start` the process. Time comes with the [`Call`], so a test can say what it is; in a
 //! component it is the clock of the host, which is the same in every run of the same invocation.
 
 extern crate self as hutch_guest;
@@ -100,6 +100,8 @@ pub mod folder;
 pub mod guidance;
 pub mod help;
 pub mod input;
+#[cfg(feature = "new-files")]
+pub mod new_files;
 pub mod row;
 pub mod schema;
 #[cfg(feature = "sqlite")]
