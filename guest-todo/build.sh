@@ -159,7 +159,7 @@ cmp -s "$scratch/rustc" "$work/rustc" || mv "$scratch/rustc" "$work/rustc"
 
 # Two of the samples have C in them, SQLite. The compiler is clang, which knows every target; the headers are those of the libc that is
 # linked.
-samples=(books calendar convert files images json notes pdf tables)
+samples=(archives books calendar convert files images json notes pdf tables)
 is_sample() { case " ${samples[*]} " in *" $1 "*) true ;; *) false ;; esac; }
 if [ "$std" = source ]; then c_headers=/usr/include/wasm32-wasi; else c_headers=${WASI_SYSROOT:+$WASI_SYSROOT/include/$target}; fi
 c_environment=()

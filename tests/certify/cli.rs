@@ -64,7 +64,7 @@ fn what_init_makes_and_the_samples_reach_the_highest_level() {
     let machine = Machine::new();
     assert_eq!(machine.run(["init", "made"]).status, 0);
     let made = machine.path("made/package").display().to_string();
-    let samples = ["books", "calendar", "convert", "files", "images", "json", "notes", "pdf", "tables"]
+    let samples = ["archives", "books", "calendar", "convert", "files", "images", "json", "notes", "pdf", "tables"]
         .map(|name| format!("packages/{name}"));
     for package in [made].iter().chain(&samples) {
         let report = report(&certify(&machine, &[package, "--level", "agent-native"]));

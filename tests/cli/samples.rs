@@ -513,6 +513,73 @@ fn many_files_are_edited_as_planned_or_not_at_all() {
     assert!(machine.path("data/link.txt").is_symlink() && machine.path("data/out.txt").is_symlink());
 }
 
+/// An archive that somebody sent is looked into, taken out as it was planned, and made again. What means harm leaves nothing, inside of the
+/// folder as outside.
+#[test]
+fn an_archive_is_taken_out_as_planned_or_not_at_all() {
+    let machine = Machine::new();
+    for name in ["letters.zip", "letters.tar.gz", "unsafe.tar"] {
+        let content = std::fs::read(repository().join("packages/archives/practice").join(name)).unwrap();
+        machine.write(&format!("data/{name}"), content);
+    }
+    machine.write("elsewhere/kept.txt", "kept");
+    std::os::unix::fs::symlink("../elsewhere", machine.path("data/link")).unwrap();
+    let mount = granted(&machine).replace(":ro", ":rw");
+    let archives = |arguments: &[&str]| call(&machine, &["--mount", &mount], "archives", arguments);
+    let listed = archives(&["list", "data/letters.zip", "--fields", "archive,member,kind"]).answer();
+    let members = [("folder", "post"), ("file", "post/baskets.txt"), ("file", "post/pears.txt")];
+    let rows = members.map(|(kind, name)| json!({"archive": "data/letters.zip", "member": name, "kind": kind}));
+    assert_eq!(listed["items"], json!(rows));
+    let path = package("archives");
+    let extract = ["extract", "data/letters.zip", "data/out"];
+    let planned = machine.run([&["plan", "--mount", &mount, &path], &extract[..]].concat()).result("plan");
+    assert!(planned["mounts"]["data"].to_string().contains("out/post/pears.txt"), "{planned}");
+    assert!(!machine.path("data/out").exists());
+    machine.run(["apply", "--mount", &mount, &path, "last"]).result("apply");
+    let text = |path: &str| std::fs::read_to_string(machine.path(path)).unwrap();
+    assert_eq!(text("data/out/post/pears.txt"), "Dear Bob,\nthe pears are ripe too.\nAda\n");
+    // What was listed is taken out, beside the archive.
+    let batch = listed.to_string();
+    let options = ["--mount", mount.as_str(), "--stdin-text", batch.as_str()];
+    assert_eq!(call(&machine, &options, "archives", &["extract", "--json-input"]).answer()["count"], 2);
+    assert_eq!(text("data/letters/post/pears.txt"), text("data/out/post/pears.txt"));
+    let one = ["extract", "data/unsafe.tar", "data/one", "--member", "fine.txt"];
+    assert_eq!(archives(&one).answer()["items"][0]["path"], "data/one/fine.txt");
+    archives(&["extract", "data/letters.tar.gz", "data/again"]).answer();
+    assert_eq!(text("data/again/post/baskets.txt"), text("data/out/post/baskets.txt"));
+    // What is there and the same stays, and what is there and another one does too, unless it may be written over.
+    assert_eq!(archives(&extract).answer()["changed"], false);
+    machine.write("data/out/post/pears.txt", "eaten");
+    assert_eq!(archives(&extract).guest_failure(30)["error"]["code"], "EDITS_CONFLICT");
+    assert_eq!(text("data/out/post/pears.txt"), "eaten");
+    archives(&[&extract[..], &["--overwrite"]].concat()).answer();
+    archives(&["create", "data/out", "data/made.zip"]).answer();
+    let made = archives(&["list", "data/made.zip", "--fields", "member"]).answer();
+    assert_eq!(made["items"], json!([{"member": "out/post/baskets.txt"}, {"member": "out/post/pears.txt"}]));
+    std::fs::copy(repository().join("tests/cli/samples/bomb.xlsx"), machine.path("data/bomb.zip")).unwrap();
+    machine.write("data/torn.zip", &std::fs::read(machine.path("data/letters.zip")).unwrap()[..200]);
+    let only_to_read = granted(&machine);
+    for (mount, arguments, status, code) in [
+        (&mount, &["extract", "data/unsafe.tar", "data/new"][..], 30, "ARCHIVE_UNSAFE"),
+        (&mount, &["extract", "data/unsafe.tar", "data/new", "--member", "out"], 30, "ARCHIVE_UNSAFE"),
+        (&mount, &["extract", "data/letters.zip", "data/new", "--member", "post/plums.txt"], 20, "FILE_NOT_FOUND"),
+        (&mount, &["extract", "data/letters.zip", "data/letters.zip"], 30, "EDITS_CONFLICT"),
+        (&mount, &["create", "data", "data/made.zip"], 30, "EDITS_CONFLICT"),
+        (&mount, &["extract", "data/bomb.zip", "data/new"], 2, "ARCHIVE_TOO_LARGE"),
+        (&mount, &["extract", "data/torn.zip", "data/new"], 2, "ARCHIVE_INVALID"),
+        (&only_to_read, &["extract", "data/letters.zip", "data/new"], 11, "FOLDER_DENIED"),
+    ] {
+        let refused = call(&machine, &["--mount", mount], "archives", arguments).guest_failure(status);
+        assert_eq!(refused["error"]["code"], code, "{arguments:?}: {refused}");
+    }
+    // What leads out of the folder is not there for the guest, and stays for the host.
+    archives(&["extract", "data/letters.zip", "data/link"]).fault("PERMISSION_DENIED", 11);
+    assert!(!machine.path("data/new").exists() && !machine.path("data/fine.txt").exists());
+    assert_eq!(std::fs::read_dir(machine.path("elsewhere")).unwrap().count(), 1);
+    machine.run(["undo", "--mount", &mount, &path]).result("undo");
+    assert!(!machine.path("data/made.zip").exists() && machine.path("data/again").exists());
+}
+
 /// A call is the same wherever and whenever it is made, with C and a jq inside as without.
 #[test]
 fn samples_are_deterministic() {
@@ -521,6 +588,7 @@ fn samples_are_deterministic() {
         ("tables", &["query", "SELECT random(), datetime('now'), hex(randomblob(8))"][..]),
         ("json", &["query", "now, (.[0] | tojson)", "samples/planets.json"]),
         ("convert", &["show", "samples/budget.xlsx", "--as", "html"]),
+        ("archives", &["create", "practice", "practice/x.tar.gz"]),
         ("books", &["add", "Rent", "expenses:rent 800 EUR", "assets:bank"]),
         ("calendar", &["add", "Choir", "2026-04-07T19:30:00", "--zone", "Europe/Berlin", "--repeat", "FREQ=WEEKLY"]),
         ("files", &["checksum", "practice"]),
@@ -555,7 +623,7 @@ fn questions_find_the_command_among_all_packages() {
         (
             of_todo.chain(of_samples).collect::<Vec<_>>(),
             "about all packages of this repository beside one another",
-            (80, 53, 74),
+            (84, 53, 74),
         ),
         (held_out.collect(), "that were held out", (60, 40, 50)),
     ] {
@@ -579,7 +647,7 @@ fn questions_find_the_command_among_all_packages() {
 /// and a PDF has no words: where letters stand, and how wide they are, is all that says where one ends.
 #[test]
 fn a_sample_has_at_most_200_lines_of_code() {
-    for name in ["books", "calendar", "convert", "files", "images", "json", "notes", "pdf", "tables"] {
+    for name in ["archives", "books", "calendar", "convert", "files", "images", "json", "notes", "pdf", "tables"] {
         let most = match name {
             "calendar" => 343,
             "pdf" => 530,

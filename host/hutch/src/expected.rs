@@ -1,6 +1,5 @@
 //! What a package's contract expects of a call: its arguments before the guest starts, its answer after it ended.
 
-use crate::call::Call;
 use crate::failure::Failure;
 use crate::output_schema;
 use crate::package::{Package, PackageError};

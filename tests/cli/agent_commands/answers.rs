@@ -122,6 +122,7 @@ fn fields_and_query_take_parts_out() {
     let items = hutch.line("catalog packages --fields slug,version").result();
     let item = |slug: &str, version: &str| json!({"slug": slug, "version": version});
     let all = [
+        item("archives", "0.1.0"),
         item("books", "0.1.0"),
         item("calendar", "0.1.0"),
         item("convert", "0.1.0"),
@@ -134,8 +135,8 @@ fn fields_and_query_take_parts_out() {
         item("todo", "0.2.0"),
     ];
     assert_eq!(items["items"], json!(all));
-    assert_eq!(hutch.line("catalog packages --query items[9].slug").stdout, "\"todo\"\n");
-    assert_eq!(hutch.line("catalog packages --query items[9].slug --human").stdout, "todo\n");
+    assert_eq!(hutch.line("catalog packages --query items[10].slug").stdout, "\"todo\"\n");
+    assert_eq!(hutch.line("catalog packages --query items[10].slug --human").stdout, "todo\n");
     assert_eq!(hutch.line("catalog packages --fields nothing").code(), "USAGE");
     let id = hutch.call(&["run", "--query", "output.items[0].id", "packages/todo", "add", "x"]);
     assert_eq!((id.status, id.stdout.as_str()), (0, "\"td_0001\"\n"));
