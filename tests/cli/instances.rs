@@ -98,6 +98,35 @@ fn an_instance_is_taken_away_as_a_whole_and_only_if_a_person_says_so() {
     assert_eq!(titles(&machine, "default"), json!([]), "and can be begun again");
 }
 
+/// As a process leaves it that was killed, or had no room, before there was a table.
+#[test]
+fn one_that_was_only_begun_is_in_nobodys_way_and_goes_if_a_person_says_so() {
+    let machine = Machine::new();
+    machine.todo(&["add", "Buy milk"]).answer();
+    let half = folder(&machine).join("half");
+    std::fs::create_dir(&half).unwrap();
+    ["hutch.open", "hutch.new"].iter().for_each(|name| std::fs::write(half.join(name), "").unwrap());
+    let database = rusqlite::Connection::open(half.join("hutch.db")).unwrap();
+    database.execute_batch("PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = WAL").unwrap();
+    drop(database);
+    assert!(half.join("hutch.db").metadata().unwrap().len() > 0);
+    assert_eq!(listed(&machine), ["default"]);
+    let kept = machine.run(["backup", "home.backup"]).result("backup")["instances"].clone();
+    assert_eq!((kept.as_array().unwrap().len(), &kept[0]["instance"]), (1, &json!("default")));
+    let found = machine.run(["doctor"]).result("doctor");
+    let named = found["items"].as_array().unwrap().iter().find(|check| check["name"] == "instance todo/half").unwrap();
+    let purge = json!("hutch instance purge --instance half todo");
+    assert_eq!((&named["status"], &named["fix"]), (&json!("warn"), &purge), "{named}");
+    let purge = |flags: &[&str]| machine.run([&["instance", "purge", "--instance", "half", "todo"], flags].concat());
+    purge(&[]).fault("CONFIRMATION_REQUIRED", 30);
+    assert_eq!(purge(&["--dry-run"]).document()["dry_run"], true);
+    assert!(half.exists());
+    purge(&["--yes"]).result("instance purge");
+    assert_eq!(there(&machine), ["default"]);
+    assert!(!machine.run(["doctor"]).stdout.contains("half"));
+    purge(&["--yes"]).fault("NOT_FOUND", 20);
+}
+
 /// A killed run whose folder is gone for good: nobody forgets it in silence, and it keeps nobody from anything for ever.
 #[test]
 fn what_a_killed_run_left_is_named_until_somebody_lets_go_of_it() {

@@ -37,6 +37,19 @@ pub struct Checked {
 /// # Errors
 /// A folder can't be read.
 pub fn of(home: &Path) -> io::Result<Vec<Instance>> {
+    all(home, |dir| SqliteStore::is_there(dir, Duration::ZERO))
+}
+
+/// What is left of instances whose making was cut off: nothing was ever kept there. Those that somebody has open are not among them.
+/// [`Host::purge_instance`] takes one away; this only looks.
+///
+/// # Errors
+/// A folder can't be read.
+pub fn begun(home: &Path) -> io::Result<Vec<Instance>> {
+    all(home, SqliteStore::is_left)
+}
+
+fn all(home: &Path, is_one: impl Fn(&InstanceDir) -> bool) -> io::Result<Vec<Instance>> {
     let mut found = Vec::new();
     let Some(folder) = absent(crate::package::open_folder(home))? else { return Ok(found) };
     let Some(packages) = absent(folder.open_dir_nofollow("instances"))? else { return Ok(found) };
@@ -51,7 +64,7 @@ pub fn of(home: &Path) -> io::Result<Vec<Instance>> {
             let name = instance.file_name().to_str().and_then(|name| name.parse::<InstanceName>().ok());
             let Some(name) = name.filter(|_| instance.file_type().is_ok_and(|kind| kind.is_dir())) else { continue };
             let dir = InstanceDir::new(home, &slug, &name);
-            if dir.exists() {
+            if is_one(&dir) {
                 found.push(Instance { slug: slug.clone(), name, bytes: dir.database_bytes() });
             }
         }
@@ -124,12 +137,17 @@ impl Host {
         Ok(())
     }
 
-    /// Takes an instance away: its state, its ledger, and its plain directories. What a run has left in a granted folder
-    /// ([`unsettled`](crate::Session::unsettled)) stays there, and nobody knows of it any more. A preview only looks whether it could be done.
+    /// Takes an instance away: its state, its ledger, and its plain directories; or what is left of one that was only [`begun`]. What a run has
+    /// left in a granted folder ([`unsettled`](crate::Session::unsettled)) stays there, and nobody knows of it any more. A preview only looks
+    /// whether it could be done.
     ///
     /// # Errors
     /// There is no such instance; somebody has it open ([`StoreError::InUse`]), a server, or a session of this very process; the store fails.
     pub fn purge_instance(&self, slug: &Slug, instance: &InstanceName) -> Result<(), Failure> {
+        let (dir, wait) = (InstanceDir::new(self.home(), slug, instance), self.wait());
+        if SqliteStore::is_begun(&dir, wait) && (!self.keeps() || SqliteStore::purge_begun(&dir, wait)?) {
+            return Ok(());
+        }
         let store = self.store_of(slug, instance)?;
         if self.keeps() {
             store.purge()?;

@@ -84,7 +84,7 @@ impl Host {
     pub(crate) fn is_there(&self, package: &Package, instance: &InstanceName) -> Result<bool, Failure> {
         let slug = package.manifest().slug();
         #[cfg(feature = "machine")]
-        let in_home = InstanceDir::new(self.home(), slug, instance).exists();
+        let in_home = SqliteStore::is_there(&InstanceDir::new(self.home(), slug, instance), self.wait());
         #[cfg(not(feature = "machine"))]
         let in_home = false;
         match self.given_store(slug, instance, false) {
@@ -109,7 +109,7 @@ impl Host {
         #[cfg(feature = "machine")]
         {
             let dir = InstanceDir::new(self.home(), package.manifest().slug(), instance);
-            if dir.exists() || self.keeps() {
+            if self.keeps() || SqliteStore::is_there(&dir, self.wait()) {
                 return self.open_dir(dir, IfMissing::Create, instance, record, at);
             }
         }

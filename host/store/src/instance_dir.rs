@@ -139,7 +139,8 @@ impl InstanceDir {
         }
     }
 
-    /// Whether there is an instance, or was one.
+    /// Whether there is an instance, or was one, or somebody began to make one: which it is, [`SqliteStore::is_there`](crate::SqliteStore::is_there)
+    /// says.
     pub fn exists(&self) -> bool {
         #[expect(clippy::disallowed_methods, reason = "asks for one name below the home, before there is a handle")]
         let there = |name: &str| self.0.join(name).metadata().is_ok_and(|metadata| metadata.is_file());

@@ -28,7 +28,7 @@ use hutch_model::error_report::ErrorReport;
 use hutch_model::ledger::Pin;
 use hutch_model::limits::{Limit, Unit};
 use hutch_store::bundle::{self, PartError, Parts};
-use hutch_store::{InstanceName, VolumeName};
+use hutch_store::{InstanceDir, InstanceName, SqliteStore, VolumeName};
 use std::io::{BufWriter, Cursor, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -152,8 +152,12 @@ pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
         InstanceCommand::Purge(own) => {
             let slug = own.slug(global)?;
             let host = surroundings::host(global)?;
-            // What can be ended now is ended; of the rest nobody will know.
-            let unsettled = own.open(global)?.unsettled()?;
+            let dir = InstanceDir::new(&surroundings::home(global)?, &slug, &own.instance);
+            // What can be ended now is ended; of the rest nobody will know. Of what was only begun nothing is left elsewhere.
+            let unsettled = match SqliteStore::is_begun(&dir, global.wait) {
+                true => Vec::new(),
+                false => own.open(global)?.unsettled()?,
+            };
             if !global.yes && !global.dry_run {
                 let mut message = format!("{slug}/{} would be taken away for good, with its ledger", own.instance);
                 for folder in &unsettled {

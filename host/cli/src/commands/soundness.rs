@@ -97,6 +97,11 @@ pub(super) fn instances(global: &Global, home: &Path) -> Instances {
             Err(failure) => health::check(&subject, "bad", failure.to_string(), Some(failure.code().fix())),
         });
     }
+    for Instance { slug, name, .. } in hutch::instances::begun(home).unwrap_or_default() {
+        let text = "a call that was cut off began to make it: nothing was ever kept in it".to_owned();
+        let purge = global.line.elsewhere(["instance", "purge", "--instance", name.as_str(), slug.as_str()]);
+        found.checks.push(health::check(&format!("instance {slug}/{name}"), "warn", text, purge.as_deref()));
+    }
     found
 }
 

@@ -21,7 +21,7 @@ use hutch_model::digest::Digest;
 use hutch_model::instant::Instant;
 use hutch_model::ledger::Pin;
 use hutch_model::names::{PackagePath, Slug};
-use hutch_store::{InstanceName, Store, StoreError};
+use hutch_store::{InstanceDir, InstanceName, SqliteStore, Store, StoreError};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -175,7 +175,11 @@ impl Host {
         let mut pinned = Vec::new();
         for instance in known {
             let (slug, name) = (instance.slug, instance.name);
-            self.open_existing(&slug, &name, at)?.absorb_edits()?;
+            match self.open_existing(&slug, &name, at) {
+                // It was taken away meanwhile, or whoever makes it is not done.
+                Err(_) if !SqliteStore::is_there(&InstanceDir::new(self.home(), &slug, &name), self.wait()) => continue,
+                session => session?.absorb_edits()?,
+            };
             let store = self.store_of(&slug, &name)?;
             // What is damaged would be refused when the backup is needed.
             if let Some(damage) = store.check()?.into_iter().next() {

@@ -6,6 +6,7 @@
 //! sync, of the log alone; a reading is one transaction and none. The log is emptied when it is long, so opening, which reads it through, costs the
 //! same after a million entries.
 
+mod begun;
 mod check;
 mod collect;
 pub(crate) mod columns;
@@ -88,7 +89,15 @@ impl SqliteStore {
             return Err(Mark::without_database(dir));
         }
         let rooting = Rooting::look(dir, folder, mark.is_none())?;
-        let pool = Pool::open(Arc::clone(&hold), dir, opening)?;
+        let opening = match mark {
+            Some(_) => Opening { if_missing: IfMissing::Fail, ..*opening },
+            None => *opening,
+        };
+        let pool = Pool::open(Arc::clone(&hold), dir, &opening).map_err(|error| match error {
+            // Where there was something nothing is begun.
+            StoreError::Missing { .. } if mark.is_some() => Mark::without_database(dir),
+            error => error,
+        })?;
         let (last, store) = pool.with(|connection| {
             let moment = connection.transaction().map_err(|error| failure::database(pool.path(), error))?;
             let last = ledger::check_head(&moment, pool.path())?;

@@ -115,6 +115,14 @@ pub(super) fn migrate(
     transaction.commit().map_err(database)
 }
 
+/// Whether there is no table yet: the file is what is left of a store that was cut off at its very beginning, or somebody is about to make it.
+pub(super) fn is_blank(connection: &mut Connection, path: &Path) -> Result<bool, StoreError> {
+    let database = |error| failed(path, error);
+    let moment = connection.transaction().map_err(database)?;
+    let is_current = is_current(&moment, path, i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))?;
+    Ok(!is_current && version(&moment).map_err(database)? == 0)
+}
+
 /// At what distance the form of the file is tried to be set, while others do the same.
 const FORM_PAUSE: Duration = Duration::from_millis(10);
 

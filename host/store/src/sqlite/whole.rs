@@ -66,12 +66,7 @@ impl SqliteStore {
     /// [`StoreError::InUse`] if somebody else has it open; the system's refusal.
     pub fn purge(self) -> Result<(), StoreError> {
         let aside = Aside::make(&self.dir)?;
-        let gone = aside.folder.join("instance");
-        self.alone(|| {
-            #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
-            let moved = std::fs::rename(self.dir.path(), &gone);
-            moved.and_then(|()| settle(parent(&self.dir))).map_err(|error| failed(&self.dir, error))
-        })?;
+        self.alone(|| aside.take(&self.dir))?;
         aside.remove().map_err(|error| failed(&self.dir, error))
     }
 
@@ -149,7 +144,7 @@ fn parent(dir: &InstanceDir) -> &Path {
 }
 
 /// A folder beside the instances of a package, for what is on its way: one at a time, so that what was cut off is known for that.
-struct Aside {
+pub(super) struct Aside {
     folder: PathBuf,
     /// Held as long as the folder is used.
     _turn: InstanceLock,
@@ -157,7 +152,7 @@ struct Aside {
 
 impl Aside {
     #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
-    fn make(dir: &InstanceDir) -> Result<Aside, StoreError> {
+    pub(super) fn make(dir: &InstanceDir) -> Result<Aside, StoreError> {
         let failed = |error| failed(dir, error);
         let folder = parent(dir).join(".aside");
         let turn = File::open(parent(dir)).map_err(failed)?;
@@ -169,6 +164,13 @@ impl Aside {
         aside.remove().map_err(failed)?;
         hutch_folder::private_folders().create(&aside.folder).map_err(failed)?;
         Ok(aside)
+    }
+
+    /// Takes an instance's folder in, which nobody has open: it goes with this one.
+    #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
+    pub(super) fn take(&self, dir: &InstanceDir) -> Result<(), StoreError> {
+        let moved = std::fs::rename(dir.path(), self.folder.join("instance"));
+        moved.and_then(|()| settle(parent(dir))).map_err(|error| failed(dir, error))
     }
 
     #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
