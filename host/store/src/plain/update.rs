@@ -5,8 +5,10 @@
 //! expected, somebody saved it meanwhile, and it is put back. Nothing is recorded before all is done: cut off anywhere, the same
 //! steps run again, and what is done already is recognised by its content.
 
+mod placing;
+
 use super::Plain;
-use super::content::{WriteError, holds, is_torn, write_content};
+use super::content::{WriteError, holds, is_torn};
 use super::export::expect_within;
 use super::judge::{Judged, Look, Version};
 use super::scan::Bounds;
@@ -23,6 +25,7 @@ use hutch_model::limits::Limit;
 use hutch_model::snapshot::{
     DEPTH_MAX, Entry, Lack, Node, ObjectError, Objects, Tree, empty_tree, read_changed, read_object, read_tree,
 };
+use placing::Placed;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::Arc;
@@ -579,56 +582,6 @@ impl Update<'_> {
         }
     }
 
-    /// Writes a file or link aside and lets it change places with what it replaces.
-    fn place(&mut self, folder: &Dir, is: &Entry, replaces: Option<Stamp>) -> Result<Placed, StoreError> {
-        let (name, mut aside) = (is.name.as_str(), self.staged.name());
-        let failed = self.failed(name, "write the file");
-        let (hands, staging) = (&self.plain.hands, self.staged.folder());
-        match &is.node {
-            Node::File { size, content } => {
-                let file = hands.create_file(staging, &aside).map_err(&failed)?;
-                write_content(hands, &file, &*self.objects, (*size, content)).map_err(|error| match error {
-                    WriteError::Io(error) => failed(error),
-                    WriteError::Object(error) => self.damaged(&error),
-                })?;
-                hands.set_file_modified(&file, is.modified_ns).map_err(&failed)?;
-            }
-            Node::Link { target } => {
-                match hands.create_link(staging, &aside, target) {
-                    Err(error) if cannot_be_named(&error) => return Ok(Placed::Unnameable),
-                    made => made.map_err(&failed)?,
-                }
-                hands.set_modified(staging, &aside, is.modified_ns).map_err(&failed)?;
-            }
-            Node::Folder { .. } => return Ok(Placed::Unnameable),
-        }
-        let made = look(staging, &aside).map_err(&failed)?;
-        let mut ours = Ours::Anything;
-        let placed = match (replaces, made) {
-            (Some(stamp), Some(made)) => {
-                // What comes out may be another's by then, and this one may be gone: the name says which is ours.
-                let named = self.staged.name_of(&[made, stamp]);
-                let staging = self.staged.folder();
-                hands.place((staging, &aside), (staging, &named)).map_err(&failed)?;
-                (aside, ours) = (named, Ours::like(&[made, stamp]));
-                hands.exchange((staging, &aside), (folder, name), &stamp)
-            }
-            _ => hands.place((staging, &aside), (folder, name)).map(|()| Gone::Moved),
-        };
-        let gone = match placed {
-            Err(error) if cannot_be_named(&error) => return Ok(Placed::Unnameable),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Gone::Changed,
-            placed => placed.map_err(&failed)?,
-        };
-        // What was replaced, or what could not be placed; or what was saved while it was taken back.
-        self.staged.drop_own(&aside, &ours)?;
-        let there = look(folder, name).map_err(&failed)?;
-        Ok(match (gone, there, made) {
-            (Gone::Moved, Some(there), Some(made)) if there.moved(&made) => Placed::There(there),
-            _ => Placed::Taken,
-        })
-    }
-
     /// Gives a folder the time that the snapshot has for it: last, because every change in it sets it anew.
     fn set_folder_time(&mut self, name: &str, modified_ns: u64) -> Result<(), StoreError> {
         let Some(folder) = self.here()? else { return Ok(()) };
@@ -641,21 +594,7 @@ impl Update<'_> {
     }
 }
 
-/// What became of something that was to be placed.
-enum Placed {
-    There(Stamp),
-    /// Somebody else's stands there.
-    Taken,
-    /// This file system can't hold it.
-    Unnameable,
-}
-
 /// Whether a file system that does not tell upper from lower case answered with another name's file.
 pub(super) fn is_other_case(folder: &Dir, name: &str) -> io::Result<bool> {
     Ok(!list(folder)?.names.iter().any(|listed| listed == name))
-}
-
-/// Whether the file system has no such names, or links.
-fn cannot_be_named(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::InvalidFilename | io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported)
 }

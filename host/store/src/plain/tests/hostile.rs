@@ -190,6 +190,30 @@ fn a_file_that_a_run_changed_may_not_be_started() {
     assert_eq!(std::fs::metadata(&script).unwrap().permissions().mode() & 0o111, 0);
 }
 
+/// Of what is new nobody has said yet who may use it.
+#[cfg(unix)]
+#[test]
+fn a_file_that_a_run_changed_is_for_whom_it_was() {
+    use std::os::unix::fs::PermissionsExt;
+    let setting = Setting::new();
+    let mode = |name: &str| std::fs::metadata(setting.folder().join(name)).unwrap().permissions().mode() & 0o777;
+    put(&setting.store, &[("a", "1"), ("b", "1")]);
+    setting.plain().update().unwrap();
+    for (one, other) in [(0o600, 0o640), (0o664, 0o400)] {
+        for (name, mode) in [("a", one), ("b", other)] {
+            let rights = std::fs::Permissions::from_mode(mode);
+            std::fs::set_permissions(setting.folder().join(name), rights).unwrap();
+        }
+        for content in ["2", "3"] {
+            put(&setting.store, &[("a", content), ("b", content), ("new", content)]);
+            assert_eq!(setting.plain().update().unwrap(), Updated::default());
+            assert_eq!(real(&setting.folder()), expected(&[("a", content), ("b", content), ("new", content)]));
+            assert_eq!((mode("a"), mode("b")), (one, other));
+        }
+    }
+    assert_eq!(setting.status(), []);
+}
+
 #[test]
 fn no_link_is_followed_out_of_a_volume() {
     let setting = Setting::new();
