@@ -62,6 +62,25 @@ fn a_copy_goes_on_by_itself() {
     assert_eq!((listed(&machine), there(&machine)), (vec!["default".to_owned(), "tried".to_owned()], listed(&machine)));
 }
 
+/// Paths that SQLite takes for too long stand for a full disk: the way of the copy ends in one, and what it is made in does not.
+#[test]
+fn a_copy_that_is_there_and_can_not_be_shown_is_no_call_to_repeat() {
+    let machine = Machine::new();
+    let mut home = machine.path("").canonicalize().unwrap();
+    while home.as_os_str().len() < 440 {
+        home.push("x".repeat(9));
+    }
+    let dir = InstanceDir::new(&home, &"todo".parse().unwrap(), &"default".parse().unwrap());
+    drop(SqliteStore::open(&dir, &Opening::default()).unwrap());
+    let (home, to) = (home.display().to_string(), "t".repeat(60));
+    let copied = machine.run(["--home", &home, "instance", "copy", "todo", &to]);
+    assert_eq!((copied.status, &copied.document()["result"]["to"]), (0, &json!(to)), "{copied:?}");
+    assert!(copied.stderr.contains("the state is kept, but a plain directory does not show it yet"), "{copied:?}");
+    let listed = machine.run(["--home", &home, "instance", "list"]).result("instance list");
+    assert_eq!((&listed["total"], &listed["items"][1]["instance"]), (&json!(2), &json!(to)));
+    machine.run(["--home", &home, "instance", "copy", "todo", &to]).fault("ALREADY_EXISTS", 30);
+}
+
 #[test]
 fn a_renamed_instance_is_the_same_one() {
     let machine = Machine::new();

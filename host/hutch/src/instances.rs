@@ -100,8 +100,8 @@ pub fn head(home: &Path, instance: &Instance, wait: Duration) -> Result<Head, Fa
 }
 
 impl Host {
-    /// Copies an instance with its whole ledger, under another name. Edits in its plain directories are recorded first. A preview only
-    /// looks whether it could be done.
+    /// Copies an instance with its whole ledger, under another name. Edits in its plain directories are recorded first. Says why the plain
+    /// directories of the copy do not show its state yet, if they don't. A preview only looks whether it could be done.
     ///
     /// # Errors
     /// There is no such instance, or one of the new name; a run that was killed is not settled yet; the store fails.
@@ -111,16 +111,17 @@ impl Host {
         from: &InstanceName,
         to: &InstanceName,
         at: Instant,
-    ) -> Result<(), Failure> {
+    ) -> Result<Option<String>, Failure> {
         let session = self.open_existing(slug, from, at)?;
         session.absorb_edits()?;
         let target = self.free(slug, to)?;
-        if self.keeps() {
-            self.store_of(slug, from)?.copy_to(&target)?;
-            // If the plain directories can't be made now, the next call makes them.
-            let _ = self.open_existing(slug, to, at)?.update_plain();
+        if !self.keeps() {
+            return Ok(None);
         }
-        Ok(())
+        self.store_of(slug, from)?.copy_to(&target)?;
+        // It is kept, whatever keeps the plain directories from being made: the next call makes them.
+        let shown = self.open_existing(slug, to, at).map(|session| session.update_plain());
+        Ok(shown.unwrap_or_else(|failure| Some(failure.to_string())))
     }
 
     /// Gives an instance another name. A preview only looks whether it could be done.

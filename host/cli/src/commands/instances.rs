@@ -141,11 +141,12 @@ pub(crate) fn instance(global: &Global, own: InstanceCommand, output: &Output) -
         InstanceCommand::List(own) => list(global, &own, output).map(|()| ExitCode::SUCCESS),
         InstanceCommand::Copy(own) => {
             let (slug, host, from) = (own.instance.slug(global)?, surroundings::host(global)?, &own.instance.instance);
-            match own.renames {
-                true => host.rename_instance(&slug, from, &own.to)?,
+            let behind = match own.renames {
+                true => host.rename_instance(&slug, from, &own.to).map(|()| None)?,
                 false => host.copy_instance(&slug, from, &own.to, surroundings::now())?,
-            }
+            };
             output.done(Done::changed(global.line.elsewhere(["instance", "list"])));
+            output.behind(behind.as_deref());
             let value = InstanceMoved { package: slug.to_string(), from: from.to_string(), to: own.to.to_string() };
             output.answer("instance copy", value, human::fields)
         }
