@@ -24,6 +24,7 @@ const ENTRIES_MAX: u64 = 100;
 const ENTRIES: u64 = 20;
 
 /// What a server offers.
+#[derive(Default)]
 pub struct Catalog {
     packages: Vec<Known>,
     /// As the protocol describes tools, in the order in which they are listed.
@@ -52,8 +53,7 @@ impl Catalog {
     pub fn of(serving: &Serving) -> Catalog {
         let slugs: Vec<&str> = serving.packages.iter().map(|served| served.slug()).collect();
         let count: usize = serving.packages.iter().map(|served| served.contract.commands.len()).sum();
-        let mut catalog =
-            Catalog { packages: Vec::new(), tools: Vec::new(), commands: BTreeMap::new(), found: Arc::default() };
+        let mut catalog = Catalog::default();
         let mut found = Vec::new();
         let own = own_tools::about(&slugs);
         let own_names: Vec<String> = own.iter().filter_map(|tool| tool["name"].as_str()).map(str::to_owned).collect();
@@ -96,7 +96,7 @@ impl Catalog {
     #[cfg(feature = "fuzzing")]
     pub(crate) fn of_one(slug: String, contract: Contract) -> Catalog {
         let packages = vec![Known { slug, contract }];
-        Catalog { packages, tools: Vec::new(), commands: BTreeMap::new(), found: Arc::default() }
+        Catalog { packages, ..Catalog::default() }
     }
 
     /// As the protocol describes tools.

@@ -12,6 +12,11 @@ use tokio::sync::Mutex;
 /// The most bytes of a message. A longer one is read past, without an answer: nobody knows whose it is.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
 
+/// A message as a line, with hidden characters as JSON's escapes, so that who gets it as it was sent sees what stands in it.
+pub(super) fn line(item: &TxJsonRpcMessage<RoleServer>) -> Result<String, io::Error> {
+    Ok(document::written(&serde_json::to_string(item)?).into_owned() + "\n")
+}
+
 /// What a client writes and reads.
 pub(super) struct Lines<R, W> {
     read: BufReader<R>,
@@ -53,26 +58,23 @@ where
         }
     }
 
-    /// The next message, or why a line is none; nothing where the input has ended. May be given up and begun again at any point.
-    pub(super) async fn receive(&mut self) -> Option<Result<RxJsonRpcMessage<RoleServer>, Refusal>> {
+    /// The next message, or why a line is none, and how many bytes it has; nothing where the input has ended. May be given up and begun again
+    /// at any point.
+    pub(super) async fn receive(&mut self) -> Option<(usize, Result<RxJsonRpcMessage<RoleServer>, Refusal>)> {
         loop {
             let line = self.next().await?;
+            let bytes = line.len();
             let line = line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line);
             if !line.trim_ascii().is_empty() {
-                return Some(message::read(line, MESSAGE_BYTES_MAX));
+                return Some((bytes, message::read(line, MESSAGE_BYTES_MAX)));
             }
         }
     }
 
-    /// Writes a message, behind those that are being written.
-    pub(super) fn send(
-        &self,
-        item: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), io::Error>> + use<R, W> {
+    /// Writes a line, behind those that are being written.
+    pub(super) fn send(&self, line: String) -> impl Future<Output = Result<(), io::Error>> + use<R, W> {
         let write = Arc::clone(&self.write);
         async move {
-            // With hidden characters as JSON's escapes, so that who gets a message as it was sent sees what stands in it.
-            let line = document::written(&serde_json::to_string(&item)?).into_owned() + "\n";
             let mut write = write.lock().await;
             write.write_all(line.as_bytes()).await?;
             write.flush().await

@@ -37,6 +37,12 @@ pub(super) fn error(code: ErrorCode, message: String, at: Option<&str>) -> Error
     ErrorData::new(code, message, serde_json::to_value(report).ok())
 }
 
+/// A refusal of what there is no room for now.
+pub(super) fn busy(message: String) -> ErrorData {
+    let report = ErrorReport::new(Code::ServerBusy, message.clone()).detail("kept", false);
+    ErrorData::new(ErrorCode::INTERNAL_ERROR, message, serde_json::to_value(report).ok())
+}
+
 /// The message that these bytes are.
 pub(super) fn read(bytes: &[u8], bytes_max: usize) -> Result<RxJsonRpcMessage<RoleServer>, Refusal> {
     let is_kept = |value: &Value| value.get("method").is_some_and(|method| method == "initialize");
