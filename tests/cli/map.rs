@@ -194,6 +194,43 @@ fn the_output_of_another_job_is_left_as_it_is() {
     refused_while_held(&machine);
 }
 
+/// The last line and some of those before it are made again: what a line says is not what it is believed for.
+#[test]
+fn a_line_that_was_changed_is_found_by_making_its_call_again() {
+    let machine = machine();
+    map(&machine, &["--output", "whole"]).result("map");
+    let whole = fs::read_to_string(machine.path("whole")).unwrap();
+    let changed = |line: &str, fields: Value| {
+        let mut line: Value = serde_json::from_str(line).unwrap();
+        line.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        line.to_string()
+    };
+    let part = |kept: usize, at: usize, fields: Value| {
+        let mut lines: Vec<String> = whole.lines().take(kept).map(str::to_owned).collect();
+        lines[at] = changed(&lines[at], fields);
+        let content = lines.join("\n") + "\n";
+        machine.write("part", &content);
+        let ran = map(&machine, &["--output", "part", "--resume"]);
+        (content, ran)
+    };
+    // Of so few lines all are of the sample, and of more the last is.
+    for (kept, at, id) in [(1, 0, json!(0)), (2, 0, json!(0)), (9, 4, json!("add 1")), (30, 29, json!("gone"))] {
+        let (content, ran) = part(kept, at, json!({"output": {"forged": true}}));
+        let fault = ran.fault("CONFLICT", 30);
+        assert_eq!((&fault.details["line"], &fault.details["id"]), (&json!(at + 1), &id), "{fault:?}");
+        assert_eq!(fs::read_to_string(machine.path("part")).unwrap(), content, "{kept}");
+    }
+    // What says that it depended on the host may come to something else, and is left as it is.
+    let host = json!({"output": {"forged": true}, "unreproducible": ["wall_time"]});
+    let (content, ran) = part(1, 0, host);
+    assert_eq!(ran.result("map")["resumed"], json!(1));
+    assert!(fs::read_to_string(machine.path("part")).unwrap().starts_with(&content));
+    // No line has other fields, whose values would take memory.
+    let (content, ran) = part(1, 0, json!({"zz": [1, 1, 1], "unreproducible": ["wall_time"]}));
+    assert_eq!(ran.fault("CONFLICT", 30).details["line"], json!(1));
+    assert_eq!(fs::read_to_string(machine.path("part")).unwrap(), content);
+}
+
 fn refused_while_held(machine: &Machine) {
     let before = fs::read(machine.path("part")).unwrap();
     map(machine, &["--at", "@2", "--output", "part", "--resume"]).fault("CONFLICT", 30);

@@ -6,7 +6,7 @@ use crate::refusal::fault::Fault;
 use hutch::{Call, Job, Mapped};
 use hutch_documents::run::Room;
 use hutch_model::digest::Digest;
-use hutch_model::document::DocumentSize;
+use hutch_model::document::{self, DocumentSize};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::outcome::Verdict;
@@ -101,6 +101,11 @@ pub(crate) fn answered(job: &Job<'_>, asked: Asked) -> Result<Answered, Fault> {
         Err(failure) => return Err(failure.into()),
     };
     told(&id, &mapped).or_else(|report| refused(report, Some(mapped.key)))
+}
+
+/// A line as it is written.
+pub(crate) fn written(line: &Value) -> String {
+    document::written(&line.to_string()).into_owned() + "\n"
 }
 
 /// What a call came to, as a line.

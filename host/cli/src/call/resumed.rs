@@ -1,20 +1,28 @@
 //! Where the lines of a job go, and what an earlier try has written there.
 
 use crate::answer::output::Output;
-use crate::call::mapped::{ANSWER_BYTES_MAX, Asked};
+use crate::call::mapped::{ANSWER_BYTES_MAX, Asked, written};
 use crate::machine::new_file;
 use crate::refusal::fault::Fault;
 use hutch::Job;
 use hutch_documents::run::Room;
-use hutch_model::digest::{Hasher, Kind};
+use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::document;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::invocation::Seed;
 use hutch_model::ledger::StreamRecord;
-use serde_json::{Value, json};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+/// How many lines of an earlier try are made again beside the last one.
+const SAMPLE: usize = 8;
 
 enum To {
     /// Standard output, line by line.
@@ -85,7 +93,7 @@ impl Destination {
 
     /// Writes a line.
     pub(crate) fn line(&mut self, line: &Value, output: &Output) -> Result<(), Fault> {
-        let text = document::written(&line.to_string()).into_owned() + "\n";
+        let text = written(line);
         match &mut self.to {
             To::File(path, file) => file.write_all(text.as_bytes()).map_err(|error| Fault::file(path, &error))?,
             To::Stdout => output.lines(std::slice::from_ref(line))?,
@@ -150,12 +158,54 @@ pub(crate) struct Resumed {
     digest: Hasher,
     bytes: u64,
     lines: u64,
+    /// The last one of those that can be made again.
+    last: Option<Again>,
+    /// Some of those before it: which, follows from the job's seed.
+    sample: BTreeMap<[u8; 32], Again>,
+}
+
+/// A line, to be held against what its call comes to when it is made again.
+struct Again {
+    line: u64,
+    digest: Digest,
+    asked: Asked,
+}
+
+/// What is read of a line. All else that one may have is passed over.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Held<'l> {
+    #[serde(borrow)]
+    id: Option<&'l RawValue>,
+    key: Option<Digest>,
+    status: u8,
+    unreproducible: Option<IgnoredAny>,
+    #[serde(default, rename = "after")]
+    _after: IgnoredAny,
+    #[serde(default, rename = "error")]
+    _error: IgnoredAny,
+    #[serde(default, rename = "fuel")]
+    _fuel: IgnoredAny,
+    #[serde(default, rename = "output")]
+    _output: IgnoredAny,
+    #[serde(default, rename = "stderr")]
+    _stderr: IgnoredAny,
+    #[serde(default, rename = "stdout")]
+    _stdout: IgnoredAny,
+}
+
+impl Held<'_> {
+    /// Whether it has this id, which is null where it is left out.
+    fn is_called(&self, id: &Value) -> bool {
+        let Some(own) = self.id else { return id.is_null() };
+        document::read_within(own.get().as_bytes(), ANSWER_BYTES_MAX).is_ok_and(|own| own == *id)
+    }
 }
 
 impl Resumed {
     fn of(path: &Path, file: File) -> Resumed {
-        let (path, reader) = (path.to_owned(), BufReader::new(file));
-        Resumed { path, reader, digest: Hasher::new(Kind::Stream), bytes: 0, lines: 0 }
+        let (path, reader, digest) = (path.to_owned(), BufReader::new(file), Hasher::new(Kind::Stream));
+        Resumed { path, reader, digest, bytes: 0, lines: 0, last: None, sample: BTreeMap::new() }
     }
 
     /// The next whole line.
@@ -176,26 +226,55 @@ impl Resumed {
         Ok(Some(line))
     }
 
-    /// Holds a line against the call in its place; says whether that call did not end well.
-    pub(crate) fn is_failure_of(&self, line: &[u8], job: &Job<'_>, asked: &Asked) -> Result<bool, Fault> {
+    /// Holds a line against the call in its place, by its id, its key and its form; says whether that call did not end well.
+    pub(crate) fn hold(&mut self, line: &[u8], job: &Job<'_>, seed: &Seed, asked: Asked) -> Result<bool, Fault> {
         let key = match asked.call.as_ref().map(|call| job.key(call)) {
-            Ok(Ok(key)) => json!(key),
-            Err(_) => Value::Null,
-            Ok(Err(failure)) if failure.is_refusal() => Value::Null,
+            Ok(Ok(key)) => Some(key),
+            Err(_) => None,
+            Ok(Err(failure)) if failure.is_refusal() => None,
             Ok(Err(failure)) => return Err(failure.into()),
         };
-        let line = document::read(line).unwrap_or_default();
-        match line["key"] == key && line["id"] == asked.id && line["status"].is_u64() {
-            true => Ok(line["status"] != 0),
-            false => Err(self.is_another("is not what that call comes to")),
+        let held: Option<Held<'_>> = std::str::from_utf8(line).ok().and_then(|line| serde_json::from_str(line).ok());
+        let Some(held) = held.filter(|held| held.key == key && held.is_called(&asked.id)) else {
+            return Err(self.is_another("is not what that call comes to"));
+        };
+        // What depended on the host may come to something else.
+        if held.unreproducible.is_none() {
+            let again = Again { line: self.lines, digest: Digest::of(Kind::Stream, line), asked };
+            if let Some(before) = self.last.replace(again) {
+                let rank = seed.of_call(format!("line {}", before.line).as_bytes());
+                self.sample.insert(rank.0, before);
+            }
+            if self.sample.len() > SAMPLE {
+                self.sample.pop_last();
+            }
         }
+        Ok(held.status != 0)
+    }
+
+    /// Holds the last line and the sample against what their calls come to when they are made again, byte for byte. One that depends on the
+    /// host now is left as it is.
+    pub(crate) fn check(&mut self, make: impl Fn(Asked) -> Result<Value, Fault>) -> Result<(), Fault> {
+        for again in std::mem::take(&mut self.sample).into_values().chain(self.last.take()) {
+            let (id, made) = (again.asked.id.clone(), make(again.asked)?);
+            let is_it = Digest::of(Kind::Stream, written(&made).as_bytes()) == again.digest;
+            if !is_it && made["unreproducible"].is_null() {
+                return Err(self.unlike(again.line, "is not what that call comes to").detail("id", id).into());
+            }
+        }
+        Ok(())
     }
 
     /// The file is of another job.
     pub(crate) fn is_another(&self, why: &str) -> Fault {
-        let message = format!("line {} of {} {why}, so it is another job's", self.lines, self.path.display());
+        self.unlike(self.lines, why).into()
+    }
+
+    fn unlike(&self, line: u64, why: &str) -> ErrorReport {
+        let path = self.path.display();
+        let message = format!("line {line} of {path} {why}, so it is another job's, or was changed");
         let suggestion =
-            "give the very lines, package, state, --now and --seed that it was begun with, or name a new file";
-        ErrorReport::new(ErrorCode::Conflict, message).suggest(suggestion).detail("line", self.lines).into()
+            "give the very lines, package, state, flags, --now and --seed that it was begun with, or name a new file";
+        ErrorReport::new(ErrorCode::Conflict, message).suggest(suggestion).detail("line", line)
     }
 }

@@ -28,6 +28,7 @@ use hutch_model::limits::Limit;
 use hutch_model::manifest::Guard;
 use hutch_model::outcome::Contract;
 use hutch_store::InstanceName;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -215,17 +216,22 @@ fn make(
         let is_mine = line.is_err() || own.shard.is_none_or(|shard| at % shard.of == shard.first);
         (!blank && is_mine).then(|| line.map(|line| asked(line, call)))
     });
+    let cleaned = |mut line: Value| {
+        output.shaping.cleaning.value(&mut line);
+        line
+    };
     if let Some(mut existing) = existing {
         while let Some(line) = existing.next_line()? {
             let asked = mine.next().transpose()?.ok_or_else(|| existing.is_another("is behind the last call"))?;
-            made.failed += u64::from(existing.is_failure_of(&line, job, &asked)?);
+            made.failed += u64::from(existing.hold(&line, job, &call.seed, asked)?);
             made.calls += 1;
         }
+        existing.check(|asked| answered(job, asked).map(|(line, _)| cleaned(line)))?;
         destination.go_on(existing)?;
     }
     let answer = |asked: Asked| answered(job, asked);
-    answers(mine, threads, !own.unordered, &answer, |(mut line, failed)| {
-        output.shaping.cleaning.value(&mut line);
+    answers(mine, threads, !own.unordered, &answer, |(line, failed)| {
+        let line = cleaned(line);
         made.calls += 1;
         progress::count(made.calls);
         made.failed += u64::from(failed.is_some());
