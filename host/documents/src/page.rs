@@ -26,14 +26,23 @@ pub struct Listed<T> {
 impl Page {
     /// The items of this page, and what else there is to know about them: a [`Listed`].
     pub fn of<T: Serialize>(&self, items: Vec<T>) -> Value {
+        json!(self.listed(items))
+    }
+
+    /// The same, for an answer that says more.
+    pub fn listed<T>(&self, items: Vec<T>) -> Listed<T> {
         let total = items.len() as u64;
-        self.part(items.into_iter().skip(self.offset as usize).take(self.limit as usize).collect(), total)
+        self.cut(items.into_iter().skip(self.offset as usize).take(self.limit as usize).collect(), total)
     }
 
     /// The same, of items that are one page already, of `total` in all.
     pub fn part<T: Serialize>(&self, items: Vec<T>, total: u64) -> Value {
+        json!(self.cut(items, total))
+    }
+
+    fn cut<T>(&self, items: Vec<T>, total: u64) -> Listed<T> {
         let has_more = u64::from(self.offset) + (items.len() as u64) < total;
-        json!(Listed { items, total, limit: self.limit, offset: self.offset, has_more })
+        Listed { items, total, limit: self.limit, offset: self.offset, has_more }
     }
 }
 

@@ -1,10 +1,11 @@
 //! Whose what is made in a home is: the user's whose the folder is, also where root makes it. Else one call of root's would lock out whoever the home
 //! belongs to. What can't be given stays its maker's.
 
+use crate::hands::private_folders;
 #[cfg(unix)]
 use crate::read::open_folder;
 use cap_std::fs::Dir;
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -59,10 +60,7 @@ pub fn give_folder(parent: &Dir, name: &str) {
 /// The system's refusal.
 #[expect(clippy::disallowed_methods, reason = "a home is a path, and this makes the way to it and below it")]
 pub fn make_private_folders(path: &Path) -> io::Result<()> {
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
-    let mut builder = DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let builder = private_folders();
     let above = path.parent().filter(|above| !above.as_os_str().is_empty());
     let made = match (builder.create(path), above) {
         (Err(error), Some(above)) if error.kind() == io::ErrorKind::NotFound => {

@@ -35,6 +35,14 @@ const QUESTION_WORDS_MAX: usize = 64;
 /// The most letters of a word that is compared with others: what that takes grows with the square of them.
 const COMPARED_LETTERS_MAX: usize = 48;
 
+/// The most words that are searched, in all packages. What is said of a package is searched again with each of its commands. A word takes some
+/// 200 bytes then.
+#[cfg(feature = "machine")]
+pub(crate) const SEARCHED_WORDS_MAX: usize = 1 << 20;
+/// The most bytes of them.
+#[cfg(feature = "machine")]
+pub(crate) const SEARCHED_BYTES_MAX: usize = 64 << 20;
+
 /// Words for the same thing, a group a line; between two that mean it together stands a `_`.
 const SYNONYMS: &str = include_str!("synonyms.txt");
 
@@ -187,7 +195,13 @@ pub(crate) struct About<'a> {
     pub(crate) trust: &'static str,
 }
 
-impl About<'_> {
+impl<'a> About<'a> {
+    fn of(manifest: &'a Manifest, call: &'a str, trust: &'static str) -> About<'a> {
+        let texts = [manifest.name(), manifest.description()].into_iter();
+        let texts = texts.chain(manifest.tags().iter().map(String::as_str)).collect();
+        About { slug: manifest.slug().as_str(), texts, grants: Asks::of(manifest), call, trust }
+    }
+
     /// A command of it.
     pub(crate) fn command(&self, told: &Told<'_>) -> KnownCommand {
         KnownCommand {
@@ -210,6 +224,47 @@ impl About<'_> {
     }
 }
 
+/// How much there is to search: words take memory, and whoever writes packages may write many.
+#[cfg(feature = "machine")]
+#[derive(Default)]
+pub struct Searched {
+    words: usize,
+    bytes: usize,
+}
+
+#[cfg(feature = "machine")]
+impl Searched {
+    /// Counts the commands of one more package; says whether there is room to search them too. Where there is none they are not counted.
+    pub fn add(&mut self, manifest: &Manifest, contract: Option<&Contract>, call: &str) -> bool {
+        self.take(&About::of(manifest, call, ""), &told(manifest, contract))
+    }
+
+    /// The same, of commands and their package.
+    pub(crate) fn take(&mut self, about: &About<'_>, told: &[Told<'_>]) -> bool {
+        let (words, bytes) = counted([about.slug].into_iter().chain(about.texts.iter().copied()));
+        let grants = serde_json::to_vec(&about.grants).map_or(0, |grants| grants.len());
+        let each = (words.saturating_mul(told.len()), (bytes + grants + about.call.len()).saturating_mul(told.len()));
+        let own = told.iter().map(|told| counted(told.texts()));
+        let (words, bytes) = own.fold(added((self.words, self.bytes), each), added);
+        let has_room = words <= SEARCHED_WORDS_MAX && bytes <= SEARCHED_BYTES_MAX;
+        if has_room {
+            (self.words, self.bytes) = (words, bytes);
+        }
+        has_room
+    }
+}
+
+/// The words and bytes of texts.
+#[cfg(feature = "machine")]
+fn counted<'t>(texts: impl Iterator<Item = &'t str>) -> (usize, usize) {
+    texts.map(|text| (words(text).count(), text.len())).fold((0, 0), added)
+}
+
+#[cfg(feature = "machine")]
+fn added(one: (usize, usize), other: (usize, usize)) -> (usize, usize) {
+    (one.0.saturating_add(other.0), one.1.saturating_add(other.1))
+}
+
 /// The commands of one package.
 pub fn commands(
     manifest: &Manifest,
@@ -217,9 +272,7 @@ pub fn commands(
     call: &str,
     trust: &'static str,
 ) -> Vec<KnownCommand> {
-    let texts = [manifest.name(), manifest.description()].into_iter().chain(manifest.tags().iter().map(String::as_str));
-    let about =
-        About { slug: manifest.slug().as_str(), texts: texts.collect(), grants: Asks::of(manifest), call, trust };
+    let about = About::of(manifest, call, trust);
     told(manifest, contract).iter().map(|told| about.command(told)).collect()
 }
 
@@ -453,7 +506,7 @@ fn split(text: &str) -> Vec<String> {
 }
 
 /// The words of a text.
-pub(crate) fn words(text: &str) -> impl Iterator<Item = &str> {
+fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty())
 }
 

@@ -112,6 +112,30 @@ fn discovery_reads_no_more_than_its_tier() {
     assert!(shown["skills"][0]["content"].as_str().unwrap().contains("Look before you act"));
 }
 
+/// Whoever writes packages may write many, and what each says is searched again with each of its commands.
+#[test]
+fn so_much_is_searched_and_what_is_left_out_is_counted() {
+    let hutch = Hutch::new();
+    let commands: String = (0..128).map(|at| format!("  - c{at}\n")).collect();
+    for at in 0..20 {
+        let about = vec!["a"; 512].join(" ");
+        let text = format!(
+            "---\nname: p{at:02}\nslug: p{at:02}\ndescription: {about}\nversion: 1.0.0\nentry:\n  command: wasm:app.wasm\ncommands:\n{commands}skills: []\n---\nx\n"
+        );
+        let folder = hutch.scratch().join(format!("many/p{at:02}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("APP.md"), text).unwrap();
+    }
+    let found = |path: &str| hutch.call(&["find", "c7", "--in", &word(&hutch.scratch().join(path))]);
+    // 65,920 words each, of 1 Mi.
+    let called = found("many");
+    assert!(called.stderr.starts_with("15 packages were searched, and 5 were not"), "{called:?}");
+    let many = called.json()["result"].take();
+    assert_eq!((&many["searched"], &many["total"]), (&json!({"packages": 15, "left_out": 5}), &json!(15)));
+    let one = found("many/p19").result();
+    assert_eq!((one.get("searched"), &one["items"][0]["package"]), (None, &json!("p19")));
+}
+
 #[test]
 fn a_new_package_runs_and_passes_its_check() {
     let hutch = Hutch::new();

@@ -4,7 +4,7 @@ use super::{FilesVerified, Signature, ToolsAnswer, levels, levels_anywhere};
 use hutch::find::Match;
 use hutch::index::Release;
 use hutch_documents::diff::FileDiff;
-use hutch_documents::{By, Open};
+use hutch_documents::{By, Listed, Open};
 use hutch_model::asks::Asks;
 use hutch_model::contract::Effect;
 use hutch_model::diagnostic::Diagnostic;
@@ -49,6 +49,23 @@ pub(crate) struct InstalledItem {
     pub(crate) launcher: Option<String>,
     pub(crate) signer: Option<String>,
     pub(crate) attester: Option<String>,
+}
+
+/// What was found.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct FoundAnswer {
+    #[serde(flatten)]
+    pub(crate) listed: Listed<FoundItem>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Searched")]
+    pub(crate) searched: Option<Searched>,
+}
+
+/// How many packages were searched, where there are more than that.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Searched {
+    pub(crate) packages: u64,
+    pub(crate) left_out: u64,
 }
 
 /// A command that was found.

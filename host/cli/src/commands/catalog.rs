@@ -29,9 +29,9 @@ pub(crate) struct CatalogArguments {
 }
 
 pub(crate) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) -> Result<ExitCode, Fault> {
-    let items = outlines(global, &own.folders, output)?;
     let policy = trust::policy(global)?;
-    let items = items.iter().map(|(outline, place)| entry(&policy, outline.manifest(), place)).collect();
+    let mut items = Vec::new();
+    each(global, &own.folders, output, |outline, place| items.push(entry(&policy, outline.manifest(), &place)))?;
     output.list("catalog", own.page.meant().of(items), &own.page, |items| {
         human::table(
             items,
@@ -41,12 +41,17 @@ pub(crate) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The installed packages and those in the given folders, each by its front matter. One that can't be read is remarked upon.
-pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) -> Result<Vec<(Outline, Place)>, Fault> {
-    let mut found = Vec::new();
+/// The installed packages and those in the given folders, each by its front matter, one after the other. One that can't be read is remarked
+/// upon.
+pub(super) fn each(
+    global: &Global,
+    folders: &[PathBuf],
+    output: &Output,
+    mut found: impl FnMut(Outline, Place),
+) -> Result<(), Fault> {
     let mut take =
         |place: Place, path: &Path| match packages::source(path, path, PackageBounds::default()).map(Outline::open) {
-            Ok(Ok(outline)) => found.push((outline, place)),
+            Ok(Ok(outline)) => found(outline, place),
             Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
             Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
         };
@@ -68,7 +73,7 @@ pub(super) fn outlines(global: &Global, folders: &[PathBuf], output: &Output) ->
             take(Place::local(&path), &path);
         }
     }
-    Ok(found)
+    Ok(())
 }
 
 /// That there is nothing at a path, and what was probably wanted of it: one package, or what a registry holds.

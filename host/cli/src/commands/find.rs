@@ -1,9 +1,9 @@
 //! `hutch find`: commands by what they do, the best first, each with the reason why. An index is searched without its packages.
 
-use super::catalog::outlines;
+use super::catalog;
 use super::index;
 use crate::answer::output::Output;
-use crate::answers::{FoundInIndex, FoundItem};
+use crate::answers::{FoundAnswer, FoundInIndex, FoundItem, Searched};
 use crate::flags::global::Global;
 use crate::flags::selection::Page;
 use crate::package::{packages, trust};
@@ -15,6 +15,7 @@ use hutch::index::{Index, Package, Release};
 use hutch_documents::By;
 use hutch_model::trust::{Level, Policy};
 use hutch_registry::Reference;
+use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -36,18 +37,19 @@ pub(crate) struct FindArguments {
 
 pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Result<ExitCode, Fault> {
     let policy = trust::policy(global)?;
-    let items = match &own.index {
+    let (items, searched) = match &own.index {
         Some(folder) => {
             let index = index::read(global, folder)?;
             let items = indexed(global, &policy, &index, &own.text.join(" "))?;
             if items.is_empty() {
                 output.remark(&there_is(index.packages.iter().map(|one| (one.slug.as_str(), ""))));
             }
-            items
+            (items, None)
         }
         None => here(global, own, &policy, output)?,
     };
-    output.list("find", own.page.meant().of(items), &own.page, |items| {
+    let answer = FoundAnswer { listed: own.page.meant().listed(items), searched };
+    output.list("find", json!(answer), &own.page, |items| {
         human::table(
             items,
             &[("call", "PACKAGE"), ("command", "COMMAND"), ("effect", "EFFECT"), ("description", "DESCRIPTION")],
@@ -75,34 +77,56 @@ fn there_is<'p>(packages: impl Iterator<Item = (&'p str, &'p str)>) -> String {
     format!("no command has these words; there is {}", named.join(", "))
 }
 
-/// Those of packages on this machine.
-fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) -> Result<Vec<FoundItem>, Fault> {
-    let mut known = Vec::new();
-    let outlines = outlines(global, &own.folders, output)?;
-    for (outline, place) in &outlines {
+/// Those of packages on this machine, and how many packages were searched, if some were not.
+fn here(
+    global: &Global,
+    own: &FindArguments,
+    policy: &Policy,
+    output: &Output,
+) -> Result<(Vec<FoundItem>, Option<Searched>), Fault> {
+    let (mut known, mut named, mut room) = (Vec::new(), Vec::new(), find::Searched::default());
+    let mut searched = Searched { packages: 0, left_out: 0 };
+    catalog::each(global, &own.folders, output, |outline, place| {
+        let (manifest, word) = (outline.manifest(), place.word());
+        if named.len() <= NAMED_MAX {
+            named.push((manifest.slug().to_string(), manifest.description().to_owned()));
+        }
+        // What comes behind one that is too much is left out too.
+        if searched.left_out > 0 {
+            searched.left_out += 1;
+            return;
+        }
         let contract = outline.contract().unwrap_or_else(|error| {
-            output.remark(&format!("{} is searched by its front matter alone: {error}", place.word()));
+            output.remark(&format!("{word} is searched by its front matter alone: {error}"));
             None
         });
         let contract = contract.as_ref().map(|file| file.contract());
-        known.extend(find::commands(outline.manifest(), contract, &place.word(), trust::level(policy, place)));
+        if !room.add(manifest, contract, &word) {
+            searched.left_out += 1;
+            return;
+        }
+        searched.packages += 1;
+        known.extend(find::commands(manifest, contract, &word, trust::level(policy, &place)));
+    })?;
+    let searched = Some(searched).filter(|searched| searched.left_out > 0);
+    if let Some(Searched { packages, left_out }) = &searched {
+        output.remark(&format!(
+            "{packages} packages were searched, and {left_out} were not: all together say more than is searched at once"
+        ));
     }
     // The same package in two places is found once, where it was looked for first: as it is installed.
     let mut seen = BTreeSet::new();
     known.retain(|one: &KnownCommand| seen.insert((one.package.clone(), one.command.clone(), one.description.clone())));
     let found = find::find(&known, &own.text.join(" ")).map_err(Fault::usage)?;
     if found.is_empty() {
-        let manifests = outlines.iter().map(|(outline, _)| outline.manifest());
-        output.remark(&there_is(manifests.map(|one| (one.slug().as_str(), one.description()))));
+        output.remark(&there_is(named.iter().map(|(slug, about)| (slug.as_str(), about.as_str()))));
     }
-    Ok(found
-        .into_iter()
-        .map(|found| {
-            let words = ["meta", found.command.call.as_str()].into_iter().chain(found.command.command.split(' '));
-            let meta = global.line.elsewhere(words);
-            item(found, meta, None)
-        })
-        .collect())
+    let told = |found: Found| {
+        let words = ["meta", found.command.call.as_str()].into_iter().chain(found.command.command.split(' '));
+        let meta = global.line.elsewhere(words);
+        item(found, meta, None)
+    };
+    Ok((found.into_iter().map(told).collect(), searched))
 }
 
 /// Those of an index. What it says of trust is the word of whoever made it; what a package needs here, the rules here say.

@@ -183,7 +183,7 @@ const TABLE: &[(&str, Facts)] = &[
     ("certify", reads::<Report>(&[JUDGED, KEPT, &[ComponentInvalid, ComponentLimit, LevelNotReached, PackageInvalid, PackageNotFound]])),
     ("check", reads::<CheckAnswers>(&[PACKAGE, COMPONENT, REGISTRY, &[SignatureInvalid, SignatureRequired]]).networked()),
     ("catalog", reads::<Listed<CatalogItem>>(&[KEPT, &[PackageNotFound]])),
-    ("find", reads::<Listed<FoundItem>>(&[KEPT, &[PackageNotFound]])),
+    ("find", reads::<FoundAnswer>(&[KEPT, &[PackageNotFound]])),
     ("index", writes::<IndexBuilt>(&[REGISTRY, COMPONENT, FILES, &[PackageInvalid, PackageNotFound, SignatureInvalid,
         StoreDamaged]]).idempotent().networked()),
     ("show", reads::<ShowAnswer>(&[PACKAGE, REGISTRY]).networked()),

@@ -7,7 +7,7 @@ mod pages;
 pub mod shelf;
 mod texts;
 
-use crate::find::{About, KnownCommand, Told, told, words};
+use crate::find::{About, KnownCommand, Searched, Told, told};
 use crate::package::{Outline, PackageError};
 use hutch_model::asks::Asks;
 use hutch_model::contract::{Effect, Parameter};
@@ -25,12 +25,6 @@ pub use pages::INDEX_FILE;
 pub const INDEX_SCHEMA: &str = "hutch/index@0.1";
 /// The most bytes of the document.
 pub const INDEX_BYTES_MAX: u64 = 16 << 20;
-
-/// The most words that are searched, in all packages. What is said of a package is searched again with each of its commands. A word takes some
-/// 200 bytes then.
-const SEARCHED_WORDS_MAX: usize = 1 << 20;
-/// The most bytes of them.
-const SEARCHED_BYTES_MAX: usize = 64 << 20;
 
 /// The whole document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -146,15 +140,6 @@ pub enum NotAnIndex {
     TooMuch,
 }
 
-/// The words and bytes of texts.
-fn counted<'t>(texts: impl Iterator<Item = &'t str>) -> (usize, usize) {
-    texts.map(|text| (words(text).count(), text.len())).fold((0, 0), added)
-}
-
-fn added(one: (usize, usize), other: (usize, usize)) -> (usize, usize) {
-    (one.0.saturating_add(other.0), one.1.saturating_add(other.1))
-}
-
 impl Package {
     /// What a package says of itself, without its releases.
     ///
@@ -180,15 +165,16 @@ impl Package {
         })
     }
 
-    /// How many words and bytes a search has to do with because of this package.
-    fn searched(&self) -> (usize, usize) {
-        let texts = [self.slug.as_str(), &self.name, &self.description].into_iter();
-        let (words, bytes) = counted(texts.chain(self.tags.iter().map(String::as_str)));
-        let grants = serde_json::to_vec(&self.grants).map_or(0, |grants| grants.len());
-        let call = self.newest().map_or(0, |release| release.reference.len());
-        let commands = self.commands.len();
-        let own = self.commands.iter().map(|command| counted(command.told().texts()));
-        own.fold((words.saturating_mul(commands), (bytes + grants + call).saturating_mul(commands)), added)
+    /// What is said of it with each of its commands.
+    fn about(&self, trust: &'static str) -> About<'_> {
+        let texts = [&self.name, &self.description].into_iter().chain(&self.tags).map(String::as_str);
+        About {
+            slug: self.slug.as_str(),
+            texts: texts.collect(),
+            grants: self.grants.clone(),
+            call: self.newest().map_or("", |release| &release.reference),
+            trust,
+        }
     }
 
     /// The release that describes it.
@@ -256,8 +242,12 @@ impl Index {
 
     /// Refuses what a search would take too much memory for.
     pub(crate) fn searchable(&self) -> Result<(), NotAnIndex> {
-        let (words, bytes) = self.packages.iter().map(Package::searched).fold((0, 0), added);
-        if words > SEARCHED_WORDS_MAX || bytes > SEARCHED_BYTES_MAX { Err(NotAnIndex::TooMuch) } else { Ok(()) }
+        let mut searched = Searched::default();
+        let fits = |package: &Package| {
+            let told: Vec<Told<'_>> = package.commands.iter().map(Command::told).collect();
+            searched.take(&package.about(""), &told)
+        };
+        if self.packages.iter().all(fits) { Ok(()) } else { Err(NotAnIndex::TooMuch) }
     }
 
     /// Whether packages, releases and pages are as [`Index::of`] makes them. Nothing is copied: of what others wrote there may be much.
@@ -343,14 +333,7 @@ impl Index {
     /// The commands of the newest releases, with what each package is called and how far it is trusted here.
     pub fn commands(&self, trust: impl Fn(&Package) -> &'static str) -> Vec<KnownCommand> {
         let known = |package: &Package| {
-            let texts = [&package.name, &package.description].into_iter().chain(&package.tags).map(String::as_str);
-            let about = About {
-                slug: package.slug.as_str(),
-                texts: texts.collect(),
-                grants: package.grants.clone(),
-                call: package.newest().map_or("", |release| &release.reference),
-                trust: trust(package),
-            };
+            let about = package.about(trust(package));
             package.commands.iter().map(|command| about.command(&command.told())).collect::<Vec<_>>()
         };
         self.packages.iter().flat_map(known).collect()

@@ -1,7 +1,7 @@
 //! Documents and pages, of a package of this repository and of made ones.
 
 use super::*;
-use crate::find;
+use crate::find::{self, SEARCHED_BYTES_MAX, SEARCHED_WORDS_MAX};
 use crate::package::{Source, open_folder};
 
 const HOSTILE: &str = "<script>alert(1)</script>\"'&</p>--> \u{1b}[2J\u{202e}\u{200b}javascript:https://evil.example/";
