@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The longest that one call may take.
@@ -273,7 +273,7 @@ fn watch(mut child: Child, stdin: &Stdin, time: Duration) -> (Observation, Durat
         match child.try_wait() {
             Ok(Some(status)) => break Some(status),
             Ok(None) if Instant::now() >= deadline => break None,
-            Ok(None) if printed.is_none() => printed = stdout.recv_timeout(LOOK_TIME).ok(),
+            Ok(None) if printed.is_none() => printed = heard(&stdout),
             Ok(None) => std::thread::sleep(LOOK_TIME),
             Err(_) => break None,
         }
@@ -291,6 +291,14 @@ fn watch(mut child: Child, stdin: &Stdin, time: Duration) -> (Observation, Durat
         by_host: false,
     };
     (seen, took)
+}
+
+/// What a stream's reader has read to the end, which is nothing where it is gone. None if it still reads.
+fn heard(stream: &Receiver<Vec<u8>>) -> Option<Vec<u8>> {
+    match stream.recv_timeout(LOOK_TIME) {
+        Err(RecvTimeoutError::Timeout) => None,
+        heard => Some(heard.unwrap_or_default()),
+    }
 }
 
 /// Reads a stream to its end on a thread of its own: what a child leaves behind may hold it open.
@@ -447,6 +455,14 @@ mod tests {
     fn a_stream_is_read_no_further_than_its_bound() {
         assert_eq!(reader(Some(std::io::repeat(b'x'))).recv().unwrap().len() as u64, STREAM_BYTES_MAX);
         assert_eq!(reader(Some(&b"short"[..])).recv().unwrap(), b"short");
+    }
+
+    #[test]
+    fn a_reader_that_is_gone_is_not_asked_again() {
+        let (sender, receiver) = mpsc::channel();
+        assert_eq!(heard(&receiver), None);
+        drop(sender);
+        assert_eq!(heard(&receiver), Some(Vec::new()));
     }
 
     #[cfg(unix)]
