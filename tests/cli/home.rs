@@ -89,6 +89,27 @@ fn nobody_else_may_enter_a_folder_that_is_made_for_a_clients_file_or_a_volume() 
     assert_eq!(modes, [0o700, 0o600, 0o700, 0o755], "what is there already stays as it is");
 }
 
+/// An address is none: who means a database is told where that is named, and nothing is made of the name.
+#[test]
+fn an_address_is_no_home_however_it_is_named() {
+    let machine = Machine::new();
+    let package = todo();
+    for home in ["postgres://me:hush@db.example/team", "s3://team/accounts", "file:///home"] {
+        for words in [&["run", &package, "list"][..], &["catalog"], &["doctor"], &["backup", "home.backup"]] {
+            let flag = machine.run([&["--home", home][..], words].concat());
+            let variable = Ran::of(machine.hutch(words).env("HUTCH_HOME", home));
+            for ran in [flag, variable] {
+                let fault = ran.fault("USAGE", 2);
+                assert!(!fault.message.contains("hush") && fault.suggestion.contains("HUTCH_STORE"), "{fault:?}");
+            }
+        }
+        assert!(!machine.path(home.split("//").next().unwrap()).exists(), "{home}");
+    }
+    // What only looks like one is a folder.
+    machine.run(["--home", "a/b://c", "trust", "add", "--require", "signed", "oci://ghcr.io/*"]).result("trust add");
+    assert!(machine.path("a/b:/c/trust.json").exists());
+}
+
 #[test]
 fn doctor_says_where_others_may_write() {
     let machine = Machine::new();

@@ -219,12 +219,28 @@ pub(crate) fn memory(global: &Global) -> Result<Option<Memory>, Fault> {
 /// The home that the command line, HUTCH_HOME or the platform names.
 pub(crate) fn home(global: &Global) -> Result<PathBuf, Fault> {
     let platform = etcetera::choose_base_strategy();
-    let home = match (named_home(global), &platform) {
+    let named = named_home(global);
+    if let Some(scheme) = named.as_deref().and_then(scheme) {
+        // What stands behind it may hold a password.
+        let message = format!("a home is a folder, and {scheme}://… names none");
+        return Err(Fault::usage(message)
+            .suggest("name a folder; a database or bucket that has the instances is named by HUTCH_STORE"));
+    }
+    let home = match (named, &platform) {
         (Some(home), _) => home,
         (None, Ok(platform)) => platform.data_dir().join("hutch"),
         (None, Err(_)) => return Err(Fault::usage("there is no home directory; name one with --home or HUTCH_HOME")),
     };
     std::path::absolute(&home).map_err(|error| Fault::host(format!("{}: {error}", home.display())))
+}
+
+/// What an address begins with, if that is one and no path: a letter of a drive is none.
+fn scheme(path: &Path) -> Option<String> {
+    let text = path.to_string_lossy();
+    let (scheme, _) = text.split_once("://")?;
+    let is_scheme = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '.' | '-');
+    let begins = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic());
+    (begins && scheme.len() > 1 && scheme.chars().all(is_scheme)).then(|| scheme.to_owned())
 }
 
 /// The home, if the command line or HUTCH_HOME names one.
