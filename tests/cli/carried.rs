@@ -1,6 +1,6 @@
 //! An instance as one file: written from one home and taken in by another, which believes nothing of it.
 
-use crate::support::{FIXED, Machine, package, probe, todo};
+use crate::support::{FIXED, Machine, Ran, package, probe, todo};
 use hutch_model::digest::{Digest, Kind};
 use serde_json::{Value, json};
 use std::fs;
@@ -356,6 +356,37 @@ fn what_an_installed_packages_earlier_version_did_is_taken_in_where_that_is_kept
     third.write("bundle", &bytes);
     third.run(["instance", "import", "--input", "bundle", "probe"]).fault("NOT_REPRODUCIBLE", 1);
     third.run(["ledger", "show", "probe"]).fault("NOT_FOUND", 20);
+}
+
+/// A file holds no secret, and what stands for one is hashed under a key that nobody else has: what a run comes to with it is what shows it.
+#[test]
+fn a_run_that_was_given_a_secret_is_made_again_by_who_gives_it_too() {
+    let (one, other) = (Machine::new(), Machine::new());
+    let asks = "    env:\n      - TOKEN\n    state:\n";
+    let asking =
+        |machine: &Machine| package::with_manifest(machine, "package", "    state:\n", asks).display().to_string();
+    let (here, there) = (asking(&one), asking(&other));
+    let with = |machine: &Machine, value: &str, words: &[&str]| Ran::of(machine.hutch(words).env("TOKEN", value));
+    for words in [&["env"][..], &["write-text", "state/a", "x"]] {
+        let call = ["run", "--secret", "TOKEN", "--contract", "any", here.as_str()];
+        with(&one, "correct-horse", &[&call[..], words].concat()).answer();
+    }
+    one.run(["instance", "export", "--output", "bundle", &here]).result("instance export");
+    other.write("bundle", fs::read(one.path("bundle")).unwrap());
+    let import = |value: &str, given: &[&str]| {
+        with(&other, value, &[&["instance", "import", "--input", "bundle"], given, &[there.as_str()]].concat())
+    };
+    let fault = import("correct-horse", &[]).fault("NOT_REPRODUCIBLE", 1);
+    assert!(fault.message.contains("entry 3") && fault.message.contains("the secret TOKEN"), "{fault:?}");
+    import("battery-staple", &["--secret", "TOKEN"]).fault("VERIFY_FAILED", 1);
+    other.run(["ledger", "show", "probe"]).fault("NOT_FOUND", 20);
+    let taken = import("correct-horse", &["--secret", "TOKEN"]).result("instance import");
+    let counts = json!([taken["entries"], taken["equal"], taken["not_reproducible"], taken["as_told"]]);
+    assert_eq!(counts, json!([3, 2, 0, 0]));
+    assert_eq!(head(&other, "probe"), head(&one, "probe"));
+    // No run is made of a volume's files.
+    let of_a_volume = ["instance", "import", "--volume", "state", "--secret", "TOKEN", "--input", ".", &there];
+    other.run(of_a_volume).fault("USAGE", 2);
 }
 
 /// What an earlier version was granted when it was installed its runs may take, and no others.

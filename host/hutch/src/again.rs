@@ -112,7 +112,18 @@ impl Host {
         sealed: &Sealed,
         secrets: &BTreeMap<String, String>,
     ) -> Result<Verified, Failure> {
-        let made = self.verify_over(session.objects(), package, session, sealed, secrets)?;
+        self.verify_given(package, session, sealed, &Grants { secrets: secrets.clone(), ..Grants::default() })
+    }
+
+    /// The same, with whatever its invocation is given again.
+    pub(crate) fn verify_given(
+        &self,
+        package: &Package,
+        session: &Session,
+        sealed: &Sealed,
+        grants: &Grants,
+    ) -> Result<Verified, Failure> {
+        let made = self.verify_over(session.objects(), package, session, sealed, grants)?;
         Ok(made.map_or_else(|verified| verified, |_| Verified::Equal))
     }
 
@@ -123,7 +134,7 @@ impl Host {
         package: &Package,
         session: &Session,
         sealed: &Sealed,
-        secrets: &BTreeMap<String, String>,
+        grants: &Grants,
     ) -> Result<Result<Executed, Verified>, Failure> {
         let not_again = |reason: String| Ok(Err(Verified::NotReproducible(reason)));
         let recorded = sealed.open().map_err(Failure::Entry)?.record;
@@ -141,8 +152,7 @@ impl Host {
         if sealed.sequence < session.head()?.retained_from {
             return not_again("its state is not kept any more".to_owned());
         }
-        let grants = Grants { secrets: secrets.clone(), ..Grants::default() };
-        let prepared = match self.prepare_again(package, &recorded, session, &grants) {
+        let prepared = match self.prepare_again(package, &recorded, session, grants) {
             Err(Failure::NotAgain { reason }) => return not_again(reason),
             prepared => prepared?.on_behalf_of(session),
         };

@@ -3,6 +3,7 @@
 
 use crate::again::Verified;
 use crate::answer::VolumeChange;
+use crate::call::Grants;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::package::{Package, folder_snapshot};
@@ -94,13 +95,14 @@ impl Host {
         at: Instant,
         bytes: impl Into<Vec<u8>>,
     ) -> Result<TakenIn, Failure> {
-        self.take_in_all((package, &[], &[]), instance, at, [(Ok::<_, Failure>(bytes), None)])
+        self.take_in_all((package, &[], &[]), instance, at, &BTreeMap::new(), [(Ok::<_, Failure>(bytes), None)])
     }
 
     /// Takes bundles in one after the other, each as [`take_in`](Host::take_in) does: when one is refused, those before it are taken. With a
     /// bundle may come an entry that there has to be once it is taken, or none of it is. What earlier versions of the package did is run again by
     /// the `earlier` ones that are at hand. Each run takes no more than one of the version that made it may here, but for what the operator
-    /// says.
+    /// says. Of `secrets` a run is given those that it was given, by their names: a bundle holds none, and what they were is known by what the
+    /// run comes to.
     ///
     /// # Errors
     /// As there; the entry is missing, or is another one; or what getting a bundle gave.
@@ -109,10 +111,11 @@ impl Host {
         (package, earlier, operator): (&Package, &[Package], &[(Limit, u64)]),
         instance: &InstanceName,
         at: Instant,
+        secrets: &BTreeMap<String, String>,
         bundles: impl IntoIterator<Item = (Result<B, E>, Option<Pin>)>,
     ) -> Result<TakenIn, E> {
         let mut all = TakenIn { entries: 0, as_told: 0, confirmed: 0, plans: 0, by_carried: 0, verified: Vec::new() };
-        let (mut session, makers) = (None, Makers::of(self, (package, earlier), operator)?);
+        let (mut session, makers) = (None, Makers::of(self, (package, earlier), operator, secrets)?);
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
             let bytes = bundle.into();
@@ -220,7 +223,7 @@ impl Host {
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
             let package = makers.of_entry(&record).package;
-            match self.verify(package, &trial, sealed, &BTreeMap::new())? {
+            match self.verify_given(package, &trial, sealed, &makers.grants)? {
                 Verified::Differs(differences) => {
                     return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
                 }
@@ -390,6 +393,8 @@ struct Makers<'p> {
     now: Maker<'p>,
     named: Digest,
     earlier: Vec<(Digest, Maker<'p>)>,
+    /// What runs that were made elsewhere are given again.
+    grants: Grants,
 }
 
 impl<'p> Makers<'p> {
@@ -397,11 +402,14 @@ impl<'p> Makers<'p> {
         host: &Host,
         (now, earlier): (&'p Package, &'p [Package]),
         operator: &[(Limit, u64)],
+        secrets: &BTreeMap<String, String>,
     ) -> Result<Makers<'p>, Failure> {
         let maker = |package: &'p Package| Maker { package, limits: host.limits(package, operator.iter().copied()) };
         let is_same = |package: &&Package| package.manifest().slug() == now.manifest().slug();
         let named = earlier.iter().filter(is_same).map(|package| Ok((package.run_digest()?, maker(package))));
-        Ok(Makers { now: maker(now), named: now.run_digest()?, earlier: named.collect::<Result<_, Failure>>()? })
+        let earlier = named.collect::<Result<Vec<_>, Failure>>()?;
+        let grants = Grants { secrets: secrets.clone(), made_elsewhere: true, ..Grants::default() };
+        Ok(Makers { now: maker(now), named: now.run_digest()?, earlier, grants })
     }
 
     /// The version that made an entry, if it is at hand; else the present one, which says why it can't.

@@ -51,6 +51,9 @@ pub struct Grants {
     pub mounts: BTreeMap<String, Mount>,
     /// Whether the user has confirmed a command that asks for it.
     pub confirmed: bool,
+    /// Whether the invocation was made where secrets are hashed under another key: what it comes to with these values is all that there is to hold
+    /// them against.
+    pub(crate) made_elsewhere: bool,
 }
 
 /// One run, as asked for: made by [`Call::new`], and what it says more is set on it.

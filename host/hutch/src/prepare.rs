@@ -358,11 +358,14 @@ impl Host {
             let value = match value {
                 EnvironmentRecord::Value(value) => value.clone(),
                 EnvironmentRecord::Secret(hash) => match grants.secrets.get(name) {
-                    Some(value) if key.hash(name, value) == *hash => {
+                    Some(value) if grants.made_elsewhere || key.hash(name, value) == *hash => {
                         hidden.push(value.clone());
                         value.clone()
                     }
-                    Some(_) => return Err(again(format!("the secret {name} is not the one it was given"))),
+                    Some(_) => {
+                        let reason = "is not the one it was given, as far as it was given here";
+                        return Err(again(format!("the secret {name} {reason}")));
+                    }
                     None => {
                         return Err(again(format!("it was given the secret {name}, which the ledger does not hold")));
                     }

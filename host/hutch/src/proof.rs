@@ -11,6 +11,7 @@ pub use hutch_model::statement::Signature;
 
 use crate::again::Verified;
 use crate::bundles::{asks_within, state_within};
+use crate::call::Grants;
 use crate::entries::EntryName;
 use crate::execute::Executed;
 use crate::failure::Failure;
@@ -444,7 +445,7 @@ impl Host {
             contents.insert(digest, (Kind::Stream, bytes.ok_or_else(again)?));
         }
         let noted = Noted::over(session.objects());
-        let executed = equal(sequence, self.verify_over(noted.clone(), package, session, sealed, &BTreeMap::new())?)?;
+        let executed = equal(sequence, self.verify_over(noted.clone(), package, session, sealed, &Grants::default())?)?;
         let (read, total) = noted.taken();
         let others = contents.values().map(|(_, bytes)| bytes.len()).chain(packed.iter().map(Vec::len)).sum::<usize>();
         let bytes = total.saturating_add(others as u64);
@@ -502,7 +503,7 @@ impl Host {
         }
         state_within(sequence, saw, &limits)?;
         let noted = Noted::over(session.objects());
-        let made = self.verify_over(noted.clone(), package, &session, &proof.entry, &BTreeMap::new());
+        let made = self.verify_over(noted.clone(), package, &session, &proof.entry, &Grants::default());
         let made = made.map_err(|failure| match failure {
             Failure::Run(RunError::State(error)) => unfit(error),
             failure => failure,

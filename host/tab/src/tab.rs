@@ -297,7 +297,8 @@ impl Tab {
         let carried = carried.map(|package| package.from_origin(Origin::installed()));
         let package = carried.as_ref().map_or_else(|| self.package(&target.package), Ok)?;
         let bundles = [(Ok::<_, hutch::Failure>(bytes), None)];
-        let taken = self.host.take_in_all((package, &brought, &limits), &target.instance()?, target.at, bundles);
+        let (instance, secrets) = (target.instance()?, BTreeMap::new());
+        let taken = self.host.take_in_all((package, &brought, &limits), &instance, target.at, &secrets, bundles);
         let taken = taken.map_err(report)?;
         let items: Vec<Value> =
             taken.verified.into_iter().map(|(sealed, verified)| shown::verified(&sealed, verified)).collect();

@@ -7,7 +7,7 @@ use crate::answers::{
     InstanceExported, InstanceExports, InstanceImported, InstanceImports, InstanceItem, InstanceMoved, InstancePurged,
     VolumeExported, VolumeImported,
 };
-use crate::call::invocation::parse_limit;
+use crate::call::invocation::{parse_limit, secret_values};
 use crate::flags::global::Global;
 use crate::flags::selection::Page;
 use crate::machine::input::{self, Source};
@@ -112,7 +112,7 @@ pub(crate) struct InstanceImportArguments {
     #[arg(long = "input", value_name = "FILE", required = true)]
     inputs: Vec<PathBuf>,
     /// Import this volume's files alone
-    #[arg(long, value_name = "VOLUME", conflicts_with_all = ["head", "limits"])]
+    #[arg(long, value_name = "VOLUME", conflicts_with_all = ["head", "limits", "secrets"])]
     volume: Option<VolumeName>,
     /// An entry that must be there then: its number, a colon and its hash
     #[arg(long, value_name = "N:HASH")]
@@ -120,6 +120,9 @@ pub(crate) struct InstanceImportArguments {
     /// Set a limit, of a run that it tells of and of a state; may be repeated
     #[arg(long = "limit", value_name = "NAME=VALUE", value_parser = parse_limit)]
     limits: Vec<(Limit, u64)>,
+    /// Give a secret that a run was given, from this process's environment; may be repeated
+    #[arg(long = "secret", value_name = "NAME")]
+    secrets: Vec<String>,
     #[command(flatten)]
     instance: InstanceArguments,
 }
@@ -261,6 +264,7 @@ fn write_new(global: &Global, path: &Path, parts: &mut Parts<'_>) -> Result<u64,
 }
 
 fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Result<ExitCode, Fault> {
+    let secrets = secret_values(&own.secrets)?;
     // Once a guest has run, no path leads to the next one.
     let opened: Vec<_> = own
         .inputs
@@ -283,7 +287,8 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
         (bundle, own.head.filter(|_| number + 1 == count))
     });
     let at = surroundings::now();
-    let taken = host.take_in_all((&package, &earlier, &own.limits), &own.instance.instance, at, bundles);
+    let instance = &own.instance.instance;
+    let taken = host.take_in_all((&package, &earlier, &own.limits), instance, at, &secrets, bundles);
     let taken = taken.map_err(of_a_file)?;
     if let Some((sealed, _)) = taken.verified.last() {
         output.done(Done::entry(sealed.pin(), own.instance.show(global, &sealed.pin())));
