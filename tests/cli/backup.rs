@@ -144,6 +144,12 @@ fn a_restored_home_is_the_one_that_was_backed_up() {
 }
 
 #[test]
+fn its_help_says_how_one_instance_is_backed_up() {
+    let help = Machine::new().run(["backup", "--help"]).answer();
+    assert!(help["help"].as_str().unwrap().contains("instance export"), "{help}");
+}
+
+#[test]
 fn what_a_person_wrote_is_in_it() {
     let one = Machine::new();
     one.todo(&["add", "Buy milk"]).answer();

@@ -159,7 +159,7 @@ commands! {
     /// Back up the home
     ///
     /// All instances, with ledgers, states and keys for secrets, installed packages, trust and issues, as one file that nobody else may
-    /// read, while others are at work. An unchanged home is the same bytes.
+    /// read, while others are at work. An unchanged home is the same bytes. One instance alone goes into a file by instance export.
     Backup(backup::BackupArguments): "backup", Needs::NOTHING.of_home().long(), |global, own, output| backup::backup(global, &own, output);
     /// Restore a home
     ///
