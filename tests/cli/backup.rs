@@ -122,6 +122,11 @@ fn a_restored_home_is_the_one_that_was_backed_up() {
     let key = fs::read(other.home().join("artifacts.key")).unwrap();
     let restored = restore(&other).result("restore");
     assert_eq!((&restored["instances"], &restored["versions"]), (&told["instances"], &told["versions"]));
+    // All of it is the file's word until somebody makes the runs again, and the answer says so.
+    let sequence = |head: &Value| head.as_str().unwrap().split(':').next().unwrap().parse::<u64>().unwrap();
+    let entries: u64 = pinned.iter().map(sequence).sum();
+    assert_eq!((&restored["as_told"], &looked["result"]["as_told"]), (&json!(entries), &json!(entries)));
+    assert_eq!(restored["verify"], "hutch verify --all PACKAGE");
     assert_eq!(heads(&other), pinned);
     // The machine's own key is its own, and none came along.
     assert_eq!(fs::read(other.home().join("artifacts.key")).unwrap(), key);

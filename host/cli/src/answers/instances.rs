@@ -43,6 +43,10 @@ pub(crate) struct RestoreAnswer {
     pub(crate) home: PathBuf,
     pub(crate) instances: Vec<KeptInstance>,
     pub(crate) versions: u64,
+    /// Entries, all of them taken as the file tells them: no run was made again
+    pub(crate) as_told: u64,
+    /// What makes the runs of an instance again
+    pub(crate) verify: Option<String>,
 }
 
 /// An instance in a backup.

@@ -71,6 +71,8 @@ pub(crate) fn restore(global: &Global, own: &RestoreArguments, output: &Output) 
         home: host.home().to_owned(),
         instances: KeptInstance::all(&restored.contents),
         versions: restored.contents.versions,
+        as_told: restored.contents.instances.iter().map(|kept| kept.head.sequence).sum(),
+        verify: global.line.elsewhere(["verify", "--all", "PACKAGE"]),
     };
     output.answer("restore", result, human::fields)
 }
