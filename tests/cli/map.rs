@@ -231,6 +231,25 @@ fn a_line_that_was_changed_is_found_by_making_its_call_again() {
     assert_eq!(fs::read_to_string(machine.path("part")).unwrap(), content);
 }
 
+/// Machines of a fleet that do not have the one state make no call of the job.
+#[test]
+fn a_machine_with_another_state_than_was_expected_makes_no_call() {
+    let (one, other) = (machine(), machine());
+    let state = map(&one, &["--output", "answers"]).result("map")["state"].as_str().unwrap().to_owned();
+    let expecting = |machine: &Machine, words: &[&str]| map(machine, &[&["--expect-state", &state], words].concat());
+    let answers = read(&expecting(&other, &[]));
+    assert_eq!(answers.len(), 40);
+    other.todo(&["add", "Another"]).answer();
+    let head = || other.run(["ledger", "show", &todo()]).result("ledger show")["head"].clone();
+    let last = head();
+    let fault = expecting(&other, &[]).fault("CONFLICT", 30);
+    assert_eq!(fault.details["expected"], json!(state), "{fault:?}");
+    assert_eq!(head(), last);
+    // What it had before is that state.
+    assert_eq!(read(&expecting(&other, &["--at", "@2"])), answers);
+    map(&other, &["--expect-state", "1234"]).fault("USAGE", 2);
+}
+
 fn refused_while_held(machine: &Machine) {
     let before = fs::read(machine.path("part")).unwrap();
     map(machine, &["--at", "@2", "--output", "part", "--resume"]).fault("CONFLICT", 30);

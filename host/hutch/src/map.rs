@@ -14,7 +14,9 @@ use crate::session::Session;
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::halving::first_of;
-use hutch_model::ledger::{EntryKind, InvocationRecord, MapRecord, Pin, Record, SecretKey, VolumeRecord, canonical};
+use hutch_model::ledger::{
+    EntryKind, InvocationRecord, MapRecord, Pin, Record, SecretKey, Standing, VolumeRecord, canonical,
+};
 use hutch_model::outcome::{Outcome, Verdict};
 use hutch_model::snapshot::{MemoryObjects, Objects};
 use hutch_store::{State, StoreError};
@@ -140,6 +142,12 @@ impl Job<'_> {
     /// The call is refused.
     pub fn key(&self, call: &Call) -> Result<Digest, Failure> {
         self.key_of(&self.prepared(call)?)
+    }
+
+    /// Names the state that the calls see, as the entry that led to it does.
+    pub fn state(&self) -> Digest {
+        let volumes = self.state.iter().map(|(name, tree)| (name.to_string(), *tree)).collect();
+        Standing { volumes, ..Standing::default() }.state()
     }
 
     /// What a memo had to do with the calls that were made; none if [`Call::memo`] asked for none.

@@ -66,6 +66,9 @@ pub(crate) struct MapAnswer {
     pub(crate) resumed: u64,
     pub(crate) input: MapInput,
     pub(crate) output: MapOutput,
+    /// What the calls saw, for --expect-state
+    #[schemars(with = "String")]
+    pub(crate) state: Digest,
     #[schemars(with = "String")]
     pub(crate) now: Instant,
     #[schemars(with = "String")]

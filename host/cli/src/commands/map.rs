@@ -20,6 +20,8 @@ use crate::screen::human;
 use clap::Args;
 use hutch::{Call, EntryName, Job};
 use hutch_documents::memo::{finding, tally_value};
+use hutch_model::digest::Digest;
+use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
@@ -62,6 +64,9 @@ pub(crate) struct MapArguments {
     /// The entry whose state the calls see; else the last one's
     #[arg(long, value_name = "ENTRY")]
     at: Option<EntryName>,
+    /// Refuse any other state than this one, as map answers with it
+    #[arg(long, value_name = "DIGEST")]
+    expect_state: Option<Digest>,
     /// The instance whose state the calls see
     #[arg(long, value_name = "NAME", default_value = "default")]
     instance: InstanceName,
@@ -147,6 +152,14 @@ pub(crate) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
         own.threads.map_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get), usize::from);
     let job = host.job(&package, &call, own.at.as_ref());
     let job = job.map_err(|failure| repair::explain(&failure, &global.line, (&package, &word), &call))?;
+    let state = job.state();
+    if let Some(expected) = own.expect_state.filter(|expected| *expected != state) {
+        let message = format!("the calls would see the state {state}, and {expected} was expected");
+        let report = ErrorReport::new(ErrorCode::Conflict, message)
+            .detail("expected", expected.to_string())
+            .detail("found", state.to_string());
+        return Err(report.suggest("bring that state here with instance import, or name its entry with --at").into());
+    }
     let mut lines = Lines::of(source, LINE_BYTES_MAX, global.wait)?;
     let mut made = Made::default();
     let done = make(&job, &call, (&own, threads), (&mut lines, existing), (&mut destination, output), &mut made);
@@ -187,6 +200,7 @@ pub(crate) fn map(global: &Global, own: MapArguments, output: &Output) -> Result
         resumed: destination.resumed(),
         input: MapInput { digest: mapped.input.digest, bytes: mapped.input.size },
         output: MapOutput { path: own.output, digest: mapped.output.digest, bytes: mapped.output.size },
+        state,
         now: call.clock_start,
         seed: call.seed,
         entry: (!global.dry_run).then(|| entry.into()),
