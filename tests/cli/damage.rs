@@ -79,6 +79,17 @@ fn a_store_that_is_none_is_damage_and_one_that_is_not_there_is_not() {
     assert_eq!(fresh.run(["doctor"]).result("doctor")["healthy"], true);
 }
 
+/// Of the engine it says what was known on a day, and which.
+#[test]
+fn doctor_says_what_is_known_of_the_engine_and_since_when() {
+    let told = Machine::new().run(["doctor"]).result("doctor");
+    let engine = told["items"].as_array().unwrap().iter().find(|check| check["name"] == "engine").unwrap().clone();
+    let version = hutch_sandbox::profile().split('-').nth(1).unwrap();
+    let found = engine["found"].as_str().unwrap();
+    assert!(found.starts_with(&format!("wasmtime {version}, by what was known on 20")), "{engine}");
+    assert!(["ok", "warn"].contains(&engine["status"].as_str().unwrap()), "{engine}");
+}
+
 #[test]
 fn doctor_says_which_instances_it_left_out() {
     let machine = written(&["a", "b"]);

@@ -8,6 +8,7 @@ use crate::feedback::issues::Issues;
 use crate::flags::global::{Global, Ring};
 #[cfg(unix)]
 use crate::line::quote;
+use crate::machine::advisories;
 use crate::machine::health::check;
 use crate::machine::needs::Needs;
 use crate::machine::new_file::folder_of;
@@ -145,6 +146,7 @@ fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
     let abi = paths::abi();
     checks.push(missing_or("ring", hutch_sandbox::ring::is_there(), ring));
     checks.push(missing_or("ring of paths", abi >= WHOLE_ABI, judged(abi)));
+    checks.push(advisories::engine());
     checks.extend(stores::doctored(global.wait));
     let instances = soundness::instances(global, &home);
     checks.extend(instances.checks);

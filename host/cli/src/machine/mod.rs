@@ -1,5 +1,6 @@
 //! What comes from around the program: files, clocks, processes, rings, stores. They know no package.
 
+pub(crate) mod advisories;
 pub(crate) mod bucket;
 pub(crate) mod collector;
 pub(crate) mod health;
