@@ -3,7 +3,7 @@
 
 #![cfg(unix)]
 
-use crate::support::{Fault, HUTCH, Machine, Ran, package, repository, todo};
+use crate::support::{Fault, HUTCH, Machine, Ran, package, probe, repository, todo};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -163,7 +163,8 @@ fn a_word_that_is_no_command_leads_to_what_does_the_same_and_to_no_more() {
         ("ledger export todo", Some(("ledger list --bytes todo", "none"))),
         ("ledger head todo", Some(("ledger show todo", "none"))),
         ("todo list", Some(("run todo list", "low"))),
-        ("todo remove td_0001", Some(("run todo remove td_0001", "low"))),
+        ("todo remove td_0001", Some(("run todo remove td_0001", "high"))),
+        ("exec todo remove td_0001", Some(("run todo remove td_0001", "high"))),
         ("exec todo list", Some(("run todo list", "low"))),
         ("rnu todo list", Some(("run todo list", "low"))),
         ("publish todo oci-layout:shop", Some(("push todo oci-layout:shop", "low"))),
@@ -218,9 +219,16 @@ fn a_guess_on_a_line_that_confirms_is_no_small_risk() {
         ("chekc --yes todo", "check --yes todo", "none"),
         ("rnu todo add --yes", "run todo add --yes", "high"),
         ("run todo ad --yes", "run todo add --yes", "low"),
+        // Nor is a guess that deletes, whoever asks for it to be confirmed.
+        ("run tood remove td_0001", "run todo remove td_0001", "high"),
+        ("run tood add milk", "run todo add milk", "low"),
+        ("run PROBE remov state/x", "run PROBE remove state/x", "high"),
+        ("plan PROBE remov state/x", "plan PROBE remove state/x", "low"),
+        ("run PROBE retrun-ok", "run PROBE return-ok", "low"),
     ] {
+        let typed = typed.replace("PROBE", &probe());
         let fault = fault(&carry_out(&machine, &format!("hutch {typed}"), &[]));
-        let meant = format!("hutch {meant}");
+        let meant = format!("hutch {}", meant.replace("PROBE", &probe()));
         let found = fault.fixes.iter().find(|fix| fix.cmd == meant);
         assert_eq!(found.map(|fix| fix.risk.as_str()), Some(risk), "{typed}: {fault:?}");
     }

@@ -273,18 +273,31 @@ pub(crate) fn meant<'k>(
             line.reworded(other, 1, meant.as_ref().map_or(&[], std::slice::from_ref)).unwrap_or(line)
         });
         let line = [line, ours].into_iter().find(|line| is_made(line, global.as_ref()))?;
-        Some(Meant { line: Some(line.text()?), ..meant.clone() })
+        let risk = risk_of_run(&line, global.as_ref()).unwrap_or(meant.risk);
+        Some(Meant { line: Some(line.text()?), risk, ..meant.clone() })
     });
     made.or_else(|| all.first().cloned())
 }
 
-/// Whether a line is read as a call, of a package, of folders or by a lock that are there.
-fn is_made(line: &CallLine, global: Option<&Global>) -> bool {
+/// The words of a line that was made, and the shape by which they are split.
+fn split(line: &CallLine) -> (Words, clap::Command) {
     let words = line.words();
     let words: Vec<String> = words.host.iter().chain(&words.guest).cloned().collect();
     let mut shape = arguments::command_of(&words);
     shape.build();
-    let words = Words::split(words, &shape);
+    (Words::split(words, &shape), shape)
+}
+
+/// How much can be lost by a line that runs a command of a package; none if it runs none.
+fn risk_of_run(line: &CallLine, global: Option<&Global>) -> Option<&'static str> {
+    let (Words { host, guest, named }, _) = split(line);
+    let runs = host.get(named.checked_sub(1)?)? == "run";
+    packages::risk_of_run(global.filter(|_| runs)?, Path::new(host.last()?), &guest)
+}
+
+/// Whether a line is read as a call, of a package, of folders or by a lock that are there.
+fn is_made(line: &CallLine, global: Option<&Global>) -> bool {
+    let (words, mut shape) = split(line);
     let read = match shape.try_get_matches_from_mut(words.parsed()) {
         Err(error) => return matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion),
         Ok(read) => read,

@@ -99,8 +99,10 @@ pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
                 let made = global.line.is_command(&["run", "plan", "validate", "meta", "show", "examples", "check"]);
                 let named = path.to_str().filter(|_| made && !global.yes && !global.line.words().asks("--yes"));
                 let again = named.and_then(|named| global.line.replacing(named, &[&slug]));
-                let report =
-                    repair::fixed(report, again, "makes the call of the package that was probably meant", "low");
+                let runs = global.line.is_command(&["run"]);
+                let risk = runs.then(|| risk_of_run(global, Path::new(&slug), &global.line.words().guest)).flatten();
+                let effect = "makes the call of the package that was probably meant";
+                let report = repair::fixed(report, again, effect, risk.unwrap_or("low"));
                 let show = global.line.elsewhere(["show", &slug]);
                 repair::fixed(report, show, "shows the package that was probably meant", "none")
             }
@@ -180,6 +182,13 @@ pub(crate) fn outline(global: &Global, path: &Path) -> Result<(Outline, Place), 
     let place = place(global, path)?;
     let source = source(&path_of(global, &place)?, path, PackageBounds::default())?;
     Ok((Outline::open(source)?, place))
+}
+
+/// How much can be lost by running a package with these arguments, as far as that is read without its component; none if it can't be read.
+pub(crate) fn risk_of_run(global: &Global, path: &Path, arguments: &[String]) -> Option<&'static str> {
+    let (outline, _) = outline(global, path).ok()?;
+    let file = outline.contract().ok().flatten();
+    Some(repair::risk_of_run(outline.manifest(), file.as_ref().map(ContractFile::contract), arguments))
 }
 
 /// Reads everything that a rule is about. What is wrong with a packed file is among the problems.

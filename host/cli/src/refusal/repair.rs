@@ -5,11 +5,15 @@ use crate::refusal::fault::{Fault, diagnostics_lines};
 use hutch::package::Package;
 use hutch::{Call, EntryName, Failure};
 use hutch_model::asks::Asks;
-use hutch_model::contract::{ArgumentViolation, Command, ContractFile, Parameter, ValueType, ViolationKind};
+use hutch_model::contract::{
+    ArgumentViolation, Command, Contract, ContractFile, Effect, Parameter, ValueType, ViolationKind,
+};
 use hutch_model::diagnostic::Diagnostic;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::gate::Gate;
 use hutch_model::ledger::Sealed;
+use hutch_model::manifest::Manifest;
 use std::path::Path;
 
 /// A failure to invoke `package` as `call` says, with fixes that can be executed as they stand.
@@ -27,7 +31,11 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&P
                 Some(by) if asks(&by) => confirmed(report, line, opened, (arguments, &by), &meant),
                 Some(by) => {
                     let again = line.with_arguments(arguments, &by);
-                    fixed(report, again, &format!("makes {meant}"), line.risk("low"))
+                    let risk = match line.is_command(&["plan", "validate"]) {
+                        true => "low",
+                        false => risk_of_run(opened.manifest(), contract(opened), &by),
+                    };
+                    fixed(report, again, &format!("makes {meant}"), line.risk(risk))
                 }
                 None => report,
             };
@@ -57,8 +65,7 @@ pub(crate) fn explain(failure: &Failure, line: &CallLine, (opened, package): (&P
 
 /// The arguments without a flag of the host's that stands among them, if it is none of the application's.
 fn without_flag(package: &Package, arguments: &[String], flag: &str) -> Vec<String> {
-    let contract = package.contract().ok().flatten().map(ContractFile::contract);
-    let read = contract.map(|contract| (contract, contract.read_arguments(arguments).command));
+    let read = contract(package).map(|contract| (contract, contract.read_arguments(arguments).command));
     let is_own = read.is_none_or(|(contract, command)| {
         let mut declared = command.iter().flat_map(|command| &command.parameters).chain(&contract.parameters);
         declared.any(|one| flag.strip_prefix("--") == Some(one.name.as_str()))
@@ -116,6 +123,18 @@ pub(crate) fn is_confirmed(package: &Package, arguments: &[String]) -> bool {
         command.confirmation_required || of_manifest.iter().any(|path| path.as_str() == command.name)
     };
     read.violations.is_empty() && read.command.is_some_and(is_asked)
+}
+
+/// How much can be lost by a run that is proposed. What the package says of its command raises that, and never lowers it.
+pub(crate) fn risk_of_run(manifest: &Manifest, contract: Option<&Contract>, arguments: &[String]) -> &'static str {
+    let decision = Gate::new(manifest, contract).decide(arguments);
+    let described = decision.command.and_then(|name| contract?.command(name.as_str()));
+    let deletes = described.is_some_and(|command| command.effect == Effect::Delete);
+    if deletes || decision.confirmation.is_some() { "high" } else { "low" }
+}
+
+fn contract(package: &Package) -> Option<&Contract> {
+    package.contract().ok().flatten().map(ContractFile::contract)
 }
 
 /// The arguments, confirmed to the application, where it reads a flag.
