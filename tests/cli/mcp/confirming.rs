@@ -96,6 +96,7 @@ fn a_client_that_cant_ask_is_told_the_line_that_a_person_types() {
         let mut client = Client::legacy(&machine, &[&todo()], capabilities);
         let report = client.failed("todo_remove", remove());
         assert_eq!(report["code"], "CONFIRMATION_REQUIRED");
+        assert!(report["details"]["question"].as_str().unwrap().contains("keep me"), "{report}");
         let plan = client.done("hutch_plan", json!({"command": "remove", "arguments": remove()}))["plan"].clone();
         assert_eq!(client.failed("hutch_apply", json!({"plan": plan}))["code"], "CONFIRMATION_REQUIRED");
         // No argument of any tool stands for a person.

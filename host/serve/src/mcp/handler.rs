@@ -259,9 +259,11 @@ fn result(reply: Reply) -> CallToolResult {
         }
         Reply::Failed { mut report, mut facts } => {
             report.suggestion = advice(&report);
-            let report = serde_json::to_value(&*report).unwrap_or_default();
-            facts.insert("hutch/error".to_owned(), report.clone());
-            with_facts(CallToolResult::error(vec![ContentBlock::text(seen(&report))]), facts)
+            let told = serde_json::to_value(&*report).unwrap_or_default();
+            // A question is told once: who reads it reads the text, and a program asks by the plan.
+            report.details.remove("question");
+            facts.insert("hutch/error".to_owned(), serde_json::to_value(&*report).unwrap_or_default());
+            with_facts(CallToolResult::error(vec![ContentBlock::text(seen(&told))]), facts)
         }
         // Who confirmed once is not asked again.
         Reply::Ask(question) => result(Reply::failed(question.refusal("it was asked for twice"))),
