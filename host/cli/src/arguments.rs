@@ -186,8 +186,7 @@ commands! {
     Meta(meta::MetaArguments): "meta", Needs::NOTHING.asks(), |global, own, output| meta::meta(global, &own, output);
     /// Serve packages over MCP
     ///
-    /// On standard input and output, until the client closes one. Without a package: hutch's own commands, as that protocol describes
-    /// tools.
+    /// On standard input and output, until the client closes one. Without a package: all that are installed.
     Mcp(mcp::McpArguments): "mcp", Needs::NOTHING.serves(), |global, own, output| mcp::mcp(global, &own, output, command);
     /// Serve packages over HTTP
     ///

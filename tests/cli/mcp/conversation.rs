@@ -1,7 +1,7 @@
 //! What a client that keeps the rules can do: find tools, call them, look at what was done, take it back and prove it.
 
 use super::{Client, LEGACY, MODERN};
-use crate::support::{DIGITS, Machine, Ran, package, probe, repository, todo};
+use crate::support::{DIGITS, Machine, package, probe, repository, todo};
 use serde_json::{Value, json};
 
 #[track_caller]
@@ -410,68 +410,4 @@ fn a_tool_takes_what_its_command_reads_and_folders_that_were_granted() {
         assert!(!said.contains("--") && !said.contains("hutch meta"), "{said}");
     }
     assert_eq!(std::fs::read_to_string(machine.path("sales/s.csv")).unwrap(), "town,sum\nBern,3\nChur,4\n");
-}
-
-/// What a client is to be told is printed; with --write it stands in the client's file, beside all that stood there, whose bytes are kept.
-#[test]
-fn a_client_is_told_what_starts_the_server() {
-    let machine = Machine::new();
-    shelf(&machine);
-    let file = machine.path("person/.cursor/mcp.json");
-    let printed = machine.run(["mcp", "--client", "cursor", "todo"]).result("mcp");
-    let server = &printed["configuration"]["mcpServers"]["hutch"];
-    assert_eq!((&printed["path"], &printed["written"]), (&json!(file.to_str().unwrap()), &json!(false)));
-    assert!(std::path::Path::new(server["command"].as_str().unwrap()).is_absolute(), "{server}");
-    assert_eq!(server["args"][0], "mcp");
-    assert!(!file.exists());
-    // A client may have none of these variables.
-    let mut elsewhere = machine.hutch(["mcp", "--client", "cursor", &todo()]);
-    let data = machine.path("data");
-    let printed = Ran::of(elsewhere.env("XDG_DATA_HOME", &data).env("HUTCH_RING", "off")).result("mcp");
-    let told = &printed["configuration"]["mcpServers"]["hutch"]["args"];
-    let told: Vec<&str> = told.as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
-    assert_eq!(told[..5], ["mcp", "--home", data.join("hutch").to_str().unwrap(), "--ring", "off"]);
-    let write = |words: &[&str]| machine.run([&["mcp", "--client", "cursor", "--write"], words].concat());
-    let before = "{\"theme\": 1, \"mcpServers\": {\"other\": {\"command\": \"x\"}}}";
-    machine.write("person/.cursor/mcp.json", before);
-    machine.run(["mcp", "--dry-run", "--client", "cursor", "--write", "todo"]).answer();
-    assert_eq!(std::fs::read_to_string(&file).unwrap(), before);
-    let written = write(&["todo"]).result("mcp");
-    assert_eq!(std::fs::read_to_string(written["backup"].as_str().unwrap()).unwrap(), before);
-    let now: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
-    assert_eq!((&now["theme"], &now["mcpServers"]["other"]["command"]), (&json!(1), &json!("x")));
-    assert_eq!(&now["mcpServers"]["hutch"], server);
-    // The same again changes nothing, and needs no backup.
-    assert_eq!(write(&["todo"]).result("mcp").get("backup"), None);
-    // What can't be read is nobody's to replace.
-    for broken in ["{// mine\n}", "[]", "{\"mcpServers\": 7}"] {
-        machine.write("person/.cursor/mcp.json", broken);
-        write(&["todo"]).fault("USAGE", 2);
-        assert_eq!(std::fs::read_to_string(&file).unwrap(), broken);
-    }
-}
-
-/// Whatever else stands in the file stays as it is written, and nobody gets to read it; a link to it stays one.
-#[cfg(unix)]
-#[test]
-fn what_a_clients_file_holds_stays_its_owners() {
-    use std::os::unix::fs::PermissionsExt;
-    let machine = Machine::new();
-    shelf(&machine);
-    let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o777;
-    let file = machine.path("person/.cursor/mcp.json");
-    let write = || machine.run(["mcp", "--client", "cursor", "--write", "todo"]).result("mcp");
-    write();
-    assert_eq!(mode(&file), 0o600);
-    let before = "{\n  \"z\": 12345678901234567890123,\n  \"a\": \"token\"\n}\n";
-    let target = machine.write("dotfiles/mcp.json", before);
-    std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o640)).unwrap();
-    std::fs::remove_file(&file).unwrap();
-    std::os::unix::fs::symlink(&target, &file).unwrap();
-    let backup = write()["backup"].as_str().unwrap().to_owned();
-    assert_eq!(std::fs::read_link(&file).unwrap(), target);
-    assert_eq!((mode(&target), mode(std::path::Path::new(&backup))), (0o640, 0o600));
-    assert_eq!(std::fs::read_to_string(&backup).unwrap(), before);
-    let now = std::fs::read_to_string(&target).unwrap();
-    assert!(now.starts_with(before.trim_end_matches("\n}\n")) && now.ends_with("}\n"), "{now}");
 }

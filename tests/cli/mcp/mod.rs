@@ -1,5 +1,6 @@
 //! `hutch mcp` as a client meets it: over pipes, line by line, without any library of the protocol.
 
+mod clients;
 mod confirming;
 mod conversation;
 mod hidden;

@@ -140,6 +140,10 @@ pub(crate) struct McpAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Open")]
     pub(crate) configuration: Option<Value>,
+    /// The same, as a file that is no JSON has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub(crate) text: Option<String>,
     /// Whether it stands there now.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "bool")]

@@ -26,6 +26,8 @@ pub(crate) enum Client {
     Claude,
     /// Claude Code, in this folder
     ClaudeCode,
+    /// Codex
+    Codex,
     /// Cursor
     Cursor,
     /// Gemini CLI
@@ -40,6 +42,8 @@ pub(crate) enum Client {
 pub(super) struct Told {
     pub(super) path: String,
     pub(super) configuration: Value,
+    /// The same as its file has it, where that is no JSON.
+    pub(super) text: Option<String>,
     /// Where the bytes are that the file had.
     pub(super) backup: Option<String>,
 }
@@ -54,6 +58,7 @@ impl Client {
                 "Library/Application Support/Claude/claude_desktop_config.json"
             }
             Client::Claude => ".config/Claude/claude_desktop_config.json",
+            Client::Codex => ".codex/config.toml",
             Client::Cursor => ".cursor/mcp.json",
             Client::Gemini => ".gemini/settings.json",
             Client::Windsurf => ".codeium/windsurf/mcp_config.json",
@@ -64,6 +69,7 @@ impl Client {
     /// What the servers are called in it.
     fn key(self) -> &'static str {
         match self {
+            Client::Codex => "mcp_servers",
             Client::Vscode => "servers",
             _ => "mcpServers",
         }
@@ -79,42 +85,82 @@ impl Client {
         }
         let path = self.file()?;
         let backup = if write { self.write(&path, &server, wait)? } else { None };
+        let text = matches!(self, Client::Codex).then(|| self.table(&server));
         let configuration = json!({self.key(): {NAME: server}});
-        Ok(Told { path: path.display().to_string(), configuration, backup })
+        Ok(Told { path: path.display().to_string(), configuration, text, backup })
     }
 
     /// Puts the server into the file and leaves all else in it as it is written. The bytes that it had are kept beside it first. Other servers'
     /// tokens may stand there: nobody gets to read them by it.
     fn write(self, path: &Path, server: &Value, wait: Duration) -> Result<Option<String>, Fault> {
-        let names = [self.key(), NAME];
         if !is_there(path) {
-            let text = spliced::with("{}", &names, server).map_err(|error| Fault::host(error.to_string()))?;
+            let text = self.with("", server).ok_or_else(|| self.unread(path))?;
             make_private(new_file::folder_of(path))?;
-            return NewFile::begin_private(path)?.filled(format!("{text}\n").as_bytes()).map(|()| None);
+            return NewFile::begin_private(path)?.filled(text.as_bytes()).map(|()| None);
         }
         let bytes = input::whole(path, FILE_BYTES_MAX, wait)?;
-        let whole = std::str::from_utf8(&bytes).map_err(|_| unread(path, self.key()))?;
-        let changed = match whole.trim() {
-            "" => format!("{}\n", spliced::with("{}", &names, server).map_err(|_| unread(path, self.key()))?),
-            text => {
-                let all = document::read(text.as_bytes()).map_err(|_| unread(path, self.key()))?;
-                if all[self.key()][NAME] == *server {
-                    return Ok(None);
-                }
-                let new = spliced::with(text, &names, server).map_err(|_| unread(path, self.key()))?;
-                whole.replacen(text, &new, 1)
-            }
-        };
+        let whole = std::str::from_utf8(&bytes).ok();
+        let changed = whole.and_then(|whole| self.with(whole, server)).ok_or_else(|| self.unread(path))?;
+        if whole == Some(changed.as_str()) {
+            return Ok(None);
+        }
         let backup = kept(path, &bytes)?;
         new_file::replace(path, changed.as_bytes())?;
         Ok(Some(backup))
     }
+
+    /// The text of its file with the server in it; none where it can't be put there.
+    fn with(self, whole: &str, server: &Value) -> Option<String> {
+        if matches!(self, Client::Codex) {
+            return with_table(whole, self.key(), &self.table(server));
+        }
+        let names = [self.key(), NAME];
+        match whole.trim() {
+            "" => Some(format!("{}\n", spliced::with("{}", &names, server).ok()?)),
+            text => {
+                let all = document::read(text.as_bytes()).ok()?;
+                if all[self.key()][NAME] == *server {
+                    return Some(whole.to_owned());
+                }
+                Some(whole.replacen(text, &spliced::with(text, &names, server).ok()?, 1))
+            }
+        }
+    }
+
+    /// The server as a table of TOML, which writes texts and lists of them as JSON does, but for one character.
+    fn table(self, server: &Value) -> String {
+        let fields = server.as_object().into_iter().flatten();
+        let lines: String = fields.map(|(name, value)| format!("{name} = {value}\n")).collect();
+        format!("[{}.{NAME}]\n{}", self.key(), lines.replace('\u{7f}', "\\u007f"))
+    }
+
+    fn unread(self, path: &Path) -> Fault {
+        let (path, key) = (path.display(), self.key());
+        let message = match self {
+            Client::Codex => format!("{path} is no text, or tells of {key}.{NAME} already, and is left alone"),
+            _ => format!("{path} is no JSON object in which {key} is one, and is left alone"),
+        };
+        let report = ErrorReport::new(ErrorCode::Usage, message);
+        report.suggest("put there by hand what the call prints without --write").into()
+    }
 }
 
-fn unread(path: &Path, key: &str) -> Fault {
-    let message = format!("{} is no JSON object in which {key} is one, and is left alone", path.display());
-    let report = ErrorReport::new(ErrorCode::Usage, message);
-    report.suggest("put there by hand what the call prints without --write").into()
+/// A TOML text with one table more at its end; none where another of its name may stand there.
+fn with_table(whole: &str, key: &str, table: &str) -> Option<String> {
+    if whole.contains(table) {
+        return Some(whole.to_owned());
+    }
+    let (own, all) = (format!("[{key}.{NAME}"), format!("[{key}]"));
+    let is_told = whole.lines().any(|line| {
+        let bare: String = line.chars().filter(|one| !matches!(one, ' ' | '\t' | '"' | '\'')).collect();
+        [own.as_str(), &all, key].iter().any(|begin| bare.starts_with(begin))
+    });
+    let gap = match whole {
+        "" => "",
+        _ if whole.ends_with('\n') => "\n",
+        _ => "\n\n",
+    };
+    (!is_told).then(|| format!("{whole}{gap}{table}"))
 }
 
 /// Keeps bytes beside the file under the first name that is free, for its owner alone.

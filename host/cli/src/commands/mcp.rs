@@ -100,11 +100,12 @@ fn configure(global: &Global, own: &McpArguments, client: Client, output: &Outpu
             packages::Place::Installed(_) => named.word(),
         });
     }
-    let Told { path, configuration, backup } = client.told(&words, own.write && !global.dry_run, global.wait)?;
+    let Told { path, configuration, text, backup } = client.told(&words, own.write && !global.dry_run, global.wait)?;
     let result = McpAnswer {
         tools: None,
         path: Some(path),
         configuration: Some(configuration),
+        text,
         written: Some(own.write && !global.dry_run),
         backup,
     };
