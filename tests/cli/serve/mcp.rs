@@ -93,6 +93,41 @@ fn the_same_tokens_scopes_and_names_hold() {
     assert_eq!(server.ask_as(&looker, "GET", "/api/packages/todo/ledger", None).result()["total"], 1);
 }
 
+/// The description says of each way to the protocol which headers it needs, and of what form a refusal is.
+#[test]
+fn a_refusal_is_of_a_form_that_the_description_has() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let document = server.ask("GET", "/openapi.json", None).document();
+    let bearer = format!("Bearer {}", server.operator);
+    for (method, body, needs) in
+        [("GET", None, "Mcp-Session-Id"), ("POST", Some("{}"), "Accept"), ("DELETE", None, "Mcp-Session-Id")]
+    {
+        let operation = &document["paths"]["/mcp"][method.to_lowercase()];
+        let parameters = operation["parameters"].as_array().unwrap();
+        let required: Vec<&Value> = parameters.iter().filter(|one| one["required"] == true).collect();
+        assert_eq!((required.len(), &required[0]["name"]), (1, &json!(needs)), "{method}");
+        let forms = &operation["responses"]["4XX"]["content"]["application/json"]["schema"]["anyOf"];
+        for (authorization, session) in [(bearer.as_str(), None), (&bearer, Some("none")), ("Bearer x", None)] {
+            let session = session.map(|session| ("mcp-session-id", session));
+            let headers: Vec<_> = [("authorization", authorization)].into_iter().chain(session).collect();
+            let answer = server.request(method, "/mcp", &headers, body);
+            assert!((400..500).contains(&answer.status), "{answer:?}");
+            let told = answer.document();
+            let is_told = forms.as_array().unwrap().iter().any(|form| {
+                let name = form["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+                let form = &document["components"]["schemas"][name];
+                let required = form["required"].as_array().unwrap();
+                required.iter().map(|name| name.as_str().unwrap()).all(|name| {
+                    let constant = &form["properties"][name]["const"];
+                    !told[name].is_null() && (constant.is_null() || told[name] == *constant)
+                })
+            });
+            assert!(is_told, "{method} {answer:?}");
+        }
+    }
+}
+
 #[test]
 fn a_client_that_begins_with_initialize_has_a_session() {
     let machine = Machine::new();

@@ -30,15 +30,18 @@ pub(super) fn document() -> Value {
 }
 
 fn operation(route: &Route) -> Value {
-    let mut responses = json!({
-        "200": {"description": "What it came to", "content": {"application/json": {"schema": answer(route)}}},
-    });
-    if matches!(route.does, Does::Events | Does::Mcp) {
+    let mut responses = match (route.does, &route.method) {
+        (Does::Mcp, &Method::DELETE) => json!({"204": {"description": "The session has ended"}}),
+        (Does::Mcp, &Method::GET) => json!({"200": {"description": "What it has to say", "content": {}}}),
+        _ => json!({
+            "200": {"description": "What it came to", "content": {"application/json": {"schema": answer(route)}}},
+        }),
+    };
+    if matches!(route.does, Does::Events | Does::Mcp) && route.method != Method::DELETE {
         responses["200"]["content"]["text/event-stream"] = json!({"schema": {"type": "string"}});
     }
-    if route.does == Does::Mcp {
+    if route.does == Does::Mcp && route.method == Method::POST {
         responses["202"] = json!({"description": "Taken"});
-        responses["204"] = json!({"description": "The session has ended"});
     }
     if route.does == Does::State {
         responses["200"]["headers"] = json!({"ETag": {"schema": {"type": "string"}}});
@@ -48,7 +51,12 @@ fn operation(route: &Route) -> Value {
         responses["503"] = responses["200"].clone();
     }
     if route.scope.is_some() {
-        let failure = |description: &str| json!({"description": description, "content": {"application/json": {"schema": reference("Failure")}}});
+        // Before the protocol is asked, what refuses is the server.
+        let schema = match route.does {
+            Does::Mcp => json!({"anyOf": [reference("Refusal"), reference("Failure")]}),
+            _ => reference("Failure"),
+        };
+        let failure = |description: &str| json!({"description": description, "content": {"application/json": {"schema": schema}}});
         responses["4XX"] = failure("Refused, or the application failed: nothing is kept unless details.kept says so");
         responses["5XX"] = failure("The host failed, or has too much to do");
     }
@@ -101,7 +109,29 @@ fn parameters(route: &Route) -> Vec<Value> {
     if route.does == Does::State {
         all.push(json!({"name": "If-None-Match", "in": "header", "schema": {"type": "string"}}));
     }
+    if route.does == Does::Mcp {
+        all.extend(protocol(&route.method));
+    }
     all
+}
+
+/// The headers that the protocol asks for.
+fn protocol(method: &Method) -> Vec<Value> {
+    let header = |name: &str, required: bool, description: &str| {
+        let schema = json!({"type": "string", "minLength": 1, "pattern": "^[!-~]+$"});
+        json!({"name": name, "in": "header", "required": required, "description": description, "schema": schema})
+    };
+    if *method != Method::POST {
+        return vec![header("Mcp-Session-Id", true, "The session, as the answer to initialize names it")];
+    }
+    let both = "application/json, text/event-stream";
+    vec![
+        json!({"name": "Accept", "in": "header", "required": true, "description": "Both", "schema": {"type": "string", "enum": [both]}}),
+        header("Mcp-Session-Id", false, "The session; none with initialize, nor with a request of 2026-07-28"),
+        header("Mcp-Protocol-Version", false, "The revision: 2026-07-28 where the request says so of itself"),
+        header("Mcp-Method", false, "The method of a request of 2026-07-28"),
+        header("Mcp-Name", false, "The tool, the resource or the skill that a request of 2026-07-28 names"),
+    ]
 }
 
 const fn body(does: Does) -> Option<&'static str> {
@@ -152,7 +182,31 @@ fn schemas() -> Value {
             "additionalProperties": false,
         },
         "Verify": {"type": "object", "properties": {"entry": entry}, "additionalProperties": false},
-        "Message": {"description": "A message of the Model Context Protocol", "type": "object"},
+        "Message": {
+            "description": "A message of the Model Context Protocol",
+            "type": "object",
+            "required": ["jsonrpc"],
+            "properties": {
+                "jsonrpc": {"const": "2.0"},
+                "id": {"type": ["string", "integer"]},
+                "method": text,
+                "params": {"type": "object"},
+            },
+        },
+        "Refusal": {
+            "description": "An error of the Model Context Protocol, in which the server's own is the data",
+            "type": "object",
+            "required": ["jsonrpc", "error"],
+            "properties": {
+                "jsonrpc": {"const": "2.0"},
+                "id": {"type": ["string", "integer"]},
+                "error": {
+                    "type": "object",
+                    "required": ["code", "message"],
+                    "properties": {"code": {"type": "integer"}, "message": text, "data": reference("Failure")},
+                },
+            },
+        },
         "Nothing": {"type": "object", "additionalProperties": false},
         "Answer": {
             "description": "What the program's command answers",
