@@ -24,6 +24,8 @@ pub struct Summary {
     at: Instant,
     #[schemars(with = "String")]
     kind: EntryKind,
+    /// What the program calls itself that asked, or the name of its token; none where a line was typed.
+    caller: Option<String>,
     #[schemars(with = "Option<String>")]
     follows: Option<Digest>,
     argv: Option<Vec<String>>,
@@ -178,6 +180,7 @@ impl Summary {
             changes: record.changes().map(|(_, listed, omitted)| listed.len() as u64 + omitted).sum(),
             at: record.at,
             kind: record.kind,
+            caller: record.caller.map(|caller| caller.name),
             follows: record.follows,
             argv: record.invocation.map(|invocation| invocation.argv),
             ending: record.outcome.map(|outcome| outcome.ending),

@@ -43,7 +43,10 @@ fn a_call_comes_to_what_the_command_line_comes_to() {
         list["items"].as_array().unwrap().iter().map(|one| json!([one["kind"], one["argv"], one["changes"]])).collect()
     };
     let listed = server.get("/api/packages/todo/ledger");
-    assert_eq!(kinds(&listed), kinds(&here.run(["ledger", "list", &package]).result("ledger list")));
+    let typed = here.run(["ledger", "list", &package]).result("ledger list");
+    assert_eq!(kinds(&listed), kinds(&typed));
+    // Who asked is named by the list too, and who types has no name.
+    assert_eq!((&listed["items"][0]["caller"], &typed["items"][0]["caller"]), (&json!("operator"), &Value::Null));
     let verified = server.post("/api/packages/todo/verify", &json!({}));
     assert_eq!((&verified["equal"], &verified["differ"]), (&json!(1), &json!(0)));
     let fields = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();

@@ -95,6 +95,7 @@ fn list(global: &Global, own: &ListArguments, output: &Output) -> Result<(), Fau
         ("sequence", "N"),
         ("at", "AT"),
         ("kind", "KIND"),
+        ("caller", "CALLER"),
         ("argv", "ARGUMENTS"),
         ("error", "ERROR"),
         ("hash", "HASH"),
