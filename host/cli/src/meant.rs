@@ -178,13 +178,16 @@ pub(crate) fn address(word: &str) -> Option<Address> {
 /// A failure of a line in which a package is named by an address, as other programs name theirs.
 pub(crate) fn addressed(fault: Fault, line: &CallLine) -> Fault {
     let codes = [ErrorCode::PackageNotFound, ErrorCode::NotFound, ErrorCode::Usage];
-    // What lists folders reaches no address, however it is written.
-    if !codes.contains(&fault.report().code) || line.is_command(&["catalog"]) {
+    if !codes.contains(&fault.report().code) {
         return fault;
     }
     let words = line.words();
     let mut named = words.host.iter().skip(words.named).filter_map(|word| Some((word, address(word)?)));
     match named.next() {
+        // What lists folders reaches no registry, however it is written.
+        Some((_, Address::Reference(reference))) if line.is_command(&["catalog"]) => {
+            fault.suggest(&format!("a registry tells no list of its packages; hutch show {reference} shows one"))
+        }
         Some((word, Address::Reference(reference))) => {
             let fixed = fault.suggest(&format!("did you mean {reference}?"));
             let again = line.replacing(word, &[&reference]);

@@ -17,7 +17,7 @@ pub mod run;
 pub mod state;
 pub mod verified;
 
-pub use page::{Listed, Page};
+pub use page::{Listed, NAMED_MAX, Noted, Page, there_is};
 
 use schemars::JsonSchema;
 use serde::Serialize;

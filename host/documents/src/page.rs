@@ -23,16 +23,46 @@ pub struct Listed<T> {
     has_more: bool,
 }
 
+/// A part of a list, and what is said where nothing is in the list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Noted<T> {
+    #[serde(flatten)]
+    listed: Listed<T>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    note: Option<String>,
+}
+
+/// How many packages are named where nothing was found.
+pub const NAMED_MAX: usize = 20;
+
+/// What is said where no command was found: the packages that there are, by slug, and how they are looked at; or that there are `none`.
+pub fn there_is<'s>(slugs: impl Iterator<Item = &'s str>, look: &str, none: &str) -> String {
+    let mut named: Vec<&str> = slugs.take(NAMED_MAX + 1).collect();
+    if named.is_empty() {
+        return none.to_owned();
+    }
+    if named.len() > NAMED_MAX {
+        named.truncate(NAMED_MAX);
+        named.push("more");
+    }
+    format!("no command has these words; there is {}: {look}", named.join(", "))
+}
+
 impl Page {
     /// The items of this page, and what else there is to know about them: a [`Listed`].
     pub fn of<T: Serialize>(&self, items: Vec<T>) -> Value {
         json!(self.listed(items))
     }
 
-    /// The same, for an answer that says more.
-    pub fn listed<T>(&self, items: Vec<T>) -> Listed<T> {
+    fn listed<T>(&self, items: Vec<T>) -> Listed<T> {
         let total = items.len() as u64;
         self.cut(items.into_iter().skip(self.offset as usize).take(self.limit as usize).collect(), total)
+    }
+
+    /// The same, with a note.
+    pub fn noted<T>(&self, items: Vec<T>, note: Option<String>) -> Noted<T> {
+        Noted { listed: self.listed(items), note }
     }
 
     /// The same, of items that are one page already, of `total` in all.

@@ -10,6 +10,7 @@ use hutch::find::{self, KnownCommand};
 use hutch::{Answer, Call, EntryName, Failure, Grants, Instance, Mount, Moved, Session, Verified};
 use hutch_documents::diff::file_diffs;
 use hutch_documents::moved::moved_value;
+use hutch_documents::there_is;
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
@@ -74,7 +75,7 @@ impl<'s> Worker<'s> {
         match &ask.what {
             What::Told(Tell::Questions) => return Reply::done(json!({"items": self.waiting()})),
             What::Told(Tell::Decline(plan)) => return self.decline(ask.package, plan),
-            What::Find { text, among } => return found(text, among),
+            What::Find { text, among } => return self.found(text, among),
             _ => {}
         }
         let at = (self.serving.surroundings.now)();
@@ -90,10 +91,26 @@ impl<'s> Worker<'s> {
             What::Undo(back) => work.undo(back),
             What::Verify(entry) => work.verify(entry.as_ref()),
             What::History { before, limit } => work.history(*before, *limit),
-            What::Find { text, among } => Ok(found(text, among)),
+            What::Find { text, among } => Ok(self.found(text, among)),
             What::Told(tell) => work.told((ask.package, work.request), tell),
         };
         done.unwrap_or_else(|failure| Reply::failed(failure.report()))
+    }
+
+    /// Commands by what they do.
+    fn found(&self, text: &str, among: &[KnownCommand]) -> Reply {
+        let items = match find::find(among, text) {
+            Ok(items) => items,
+            Err(reason) => return Reply::failed(invalid(reason)),
+        };
+        let slugs = self.serving.packages.iter().map(Served::slug);
+        let note = || there_is(slugs, "hutch_describe tells of each", "no package is served");
+        let note = items.is_empty().then(note);
+        let mut document = json!({"by": hutch_documents::By::Package, "items": items});
+        if let Some(note) = note {
+            document["note"] = note.into();
+        }
+        Reply::done(document)
     }
 
     /// Whether the instance of a package is open, so that a call of it waits for no other.
@@ -406,14 +423,6 @@ pub(crate) fn meant(session: &Session, plan: &EntryName, confirmed: bool) -> Res
     match plan {
         EntryName::Last => Ok((session.last_plan()?.ok_or(Failure::NoPlan)?, false)),
         plan => Ok((session.entry(plan)?, confirmed)),
-    }
-}
-
-/// Commands by what they do.
-fn found(text: &str, among: &[KnownCommand]) -> Reply {
-    match find::find(among, text) {
-        Ok(items) => Reply::done(json!({"by": hutch_documents::By::Package, "items": items})),
-        Err(reason) => Reply::failed(invalid(reason)),
     }
 }
 

@@ -136,6 +136,33 @@ fn so_much_is_searched_and_what_is_left_out_is_counted() {
     assert_eq!((one.get("searched"), &one["items"][0]["package"]), (None, &json!("p19")));
 }
 
+/// Where nothing is there or nothing was found, the answer says what there is, and a refusal says where packages are to be had.
+#[test]
+fn nothing_is_answered_with_what_there_is() {
+    let hutch = Hutch::new();
+    let note = |hutch: &Hutch, words: &[&str]| {
+        let result = hutch.call(words).result();
+        assert_eq!(result["items"], json!([]), "{result}");
+        result["note"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+    };
+    for words in [&["catalog"][..], &["find", "milk"]] {
+        assert!(note(&hutch, words).contains("hutch install takes a folder with APP.md"), "{words:?}");
+    }
+    let suggestion = |words: &str| hutch.line(words).error()["suggestion"].as_str().unwrap().to_owned();
+    assert!(suggestion("install todo").contains("oci://HOST/NAME:TAG"));
+    assert_eq!(suggestion("catalog https://github.com/acme/x"), suggestion("install https://github.com/acme/x"));
+    assert!(suggestion("catalog https://github.com/acme/x").contains("git clone"));
+    assert!(suggestion("catalog https://ghcr.io/acme/x").contains("hutch show oci://ghcr.io/acme/x"));
+    assert_eq!(hutch.line("install packages/todo").status, 0);
+    let found = note(&hutch, &["find", "zzqx"]);
+    assert!(found.contains("there is todo: hutch meta"), "{found}");
+    // A person reads it in the place of a table, and whoever wants parts of the answer beside it.
+    assert_eq!(hutch.call(&["find", "--human", "zzqx"]).stdout.trim_end(), found);
+    let part = hutch.call(&["find", "--query", "total", "zzqx"]);
+    assert_eq!((part.stdout.as_str(), part.stderr.trim_end()), ("0\n", found.as_str()));
+    assert!(hutch.line("catalog").result().get("note").is_none());
+}
+
 #[test]
 fn a_new_package_runs_and_passes_its_check() {
     let hutch = Hutch::new();

@@ -171,6 +171,10 @@ fn many_commands_are_found_described_and_called_by_three_tools() {
     assert_eq!(names, own.map(|name| json!(format!("hutch_{name}"))));
     let found = client.done("hutch_find", json!({"text": "note a new task"}));
     assert_eq!((&found["items"][0]["package"], &found["items"][0]["command"]), (&json!("todo"), &json!("add")));
+    let nothing = client.done("hutch_find", json!({"text": "zzqx"}));
+    assert_eq!((&nothing["items"], found.get("note")), (&json!([]), None), "{found}");
+    let note = nothing["note"].as_str().unwrap();
+    assert!(note.contains("there is todo, probe: hutch_describe"), "{nothing}");
     let described = client.done("hutch_describe", json!({"package": "todo", "command": "add"}));
     assert_eq!(described["inputSchema"]["required"], json!(["title"]));
     let all = client.done("hutch_describe", json!({"package": "probe"}));

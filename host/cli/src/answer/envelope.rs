@@ -83,7 +83,10 @@ impl Output {
         }
         self.answer_value(true, command, result, |result| {
             let items = items(result);
-            let told = human(items);
+            let told = match result.get("note").and_then(Value::as_str) {
+                Some(note) => Told::from(note),
+                None => human(items),
+            };
             match result.get("has_more") {
                 Some(Value::Bool(true)) => {
                     told.and(format!("… more with --offset {}", page.offset as usize + items.len()))

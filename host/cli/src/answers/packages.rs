@@ -4,7 +4,7 @@ use super::{FilesVerified, Signature, ToolsAnswer, levels, levels_anywhere};
 use hutch::find::Match;
 use hutch::index::Release;
 use hutch_documents::diff::FileDiff;
-use hutch_documents::{By, Listed, Open};
+use hutch_documents::{By, Noted, Open};
 use hutch_model::asks::Asks;
 use hutch_model::contract::Effect;
 use hutch_model::diagnostic::Diagnostic;
@@ -55,7 +55,7 @@ pub(crate) struct InstalledItem {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FoundAnswer {
     #[serde(flatten)]
-    pub(crate) listed: Listed<FoundItem>,
+    pub(crate) noted: Noted<FoundItem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Searched")]
     pub(crate) searched: Option<Searched>,

@@ -16,6 +16,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::manifest::Manifest;
 use hutch_model::trust::Policy;
 use hutch_registry::Reference;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -32,7 +33,8 @@ pub(crate) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) 
     let policy = trust::policy(global)?;
     let mut items = Vec::new();
     each(global, &own.folders, output, |outline, place| items.push(entry(&policy, outline.manifest(), &place)))?;
-    output.list("catalog", own.page.meant().of(items), &own.page, |items| {
+    let note = items.is_empty().then(|| format!("no package is here: {}", packages::HAD_AS));
+    output.list("catalog", json!(own.page.meant().noted(items, note)), &own.page, |items| {
         human::table(
             items,
             &[("call", "PACKAGE"), ("version", "VERSION"), ("trust", "TRUST"), ("description", "DESCRIPTION")],

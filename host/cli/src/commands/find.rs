@@ -12,7 +12,7 @@ use crate::screen::human;
 use clap::Args;
 use hutch::find::{self, Found, KnownCommand};
 use hutch::index::{Index, Package, Release};
-use hutch_documents::By;
+use hutch_documents::{By, NAMED_MAX, there_is};
 use hutch_model::trust::{Level, Policy};
 use hutch_registry::Reference;
 use serde_json::json;
@@ -37,18 +37,22 @@ pub(crate) struct FindArguments {
 
 pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Result<ExitCode, Fault> {
     let policy = trust::policy(global)?;
-    let (items, searched) = match &own.index {
+    let (items, slugs, searched) = match &own.index {
         Some(folder) => {
             let index = index::read(global, folder)?;
             let items = indexed(global, &policy, &index, &own.text.join(" "))?;
-            if items.is_empty() {
-                output.remark(&there_is(index.packages.iter().map(|one| (one.slug.as_str(), ""))));
-            }
-            (items, None)
+            (items, index.packages.iter().map(|one| one.slug.to_string()).collect(), None)
         }
         None => here(global, own, &policy, output)?,
     };
-    let answer = FoundAnswer { listed: own.page.meant().listed(items), searched };
+    let look = if own.index.is_some() { "hutch show REF shows one" } else { "hutch meta PACKAGE lists the commands of one" };
+    let none = format!("no package is here to be searched: {}", packages::HAD_AS);
+    let note = items.is_empty().then(|| there_is(slugs.iter().map(String::as_str), look, &none));
+    // Whoever wants parts of the answer is told beside it.
+    if let Some(note) = note.as_ref().filter(|_| own.page.ndjson || output.shaping.selects()) {
+        output.remark(note);
+    }
+    let answer = FoundAnswer { noted: own.page.meant().noted(items, note), searched };
     output.list("find", json!(answer), &own.page, |items| {
         human::table(
             items,
@@ -58,38 +62,19 @@ pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// The most packages that are named where nothing was found.
-const NAMED_MAX: usize = 20;
-
-/// What there is, where none of it was found.
-fn there_is<'p>(packages: impl Iterator<Item = (&'p str, &'p str)>) -> String {
-    let mut named: Vec<String> = packages
-        .take(NAMED_MAX + 1)
-        .map(|(slug, about)| if about.is_empty() { slug.to_owned() } else { format!("{slug} ({about})") })
-        .collect();
-    if named.is_empty() {
-        return "no package is here to be searched: install one (hutch install), or name a folder of packages (--in DIR)".to_owned();
-    }
-    if named.len() > NAMED_MAX {
-        named.truncate(NAMED_MAX);
-        named.push("more, which hutch catalog lists".to_owned());
-    }
-    format!("no command has these words; there is {}", named.join(", "))
-}
-
-/// Those of packages on this machine, and how many packages were searched, if some were not.
+/// Those of packages on this machine, some of the packages' slugs, and how many packages were searched, if some were not.
 fn here(
     global: &Global,
     own: &FindArguments,
     policy: &Policy,
     output: &Output,
-) -> Result<(Vec<FoundItem>, Option<Searched>), Fault> {
-    let (mut known, mut named, mut room) = (Vec::new(), Vec::new(), find::Searched::default());
+) -> Result<(Vec<FoundItem>, BTreeSet<String>, Option<Searched>), Fault> {
+    let (mut known, mut slugs, mut room) = (Vec::new(), BTreeSet::new(), find::Searched::default());
     let mut searched = Searched { packages: 0, left_out: 0 };
     catalog::each(global, &own.folders, output, |outline, place| {
         let (manifest, word) = (outline.manifest(), place.word());
-        if named.len() <= NAMED_MAX {
-            named.push((manifest.slug().to_string(), manifest.description().to_owned()));
+        if slugs.len() <= NAMED_MAX {
+            slugs.insert(manifest.slug().to_string());
         }
         // What comes behind one that is too much is left out too.
         if searched.left_out > 0 {
@@ -118,15 +103,12 @@ fn here(
     let mut seen = BTreeSet::new();
     known.retain(|one: &KnownCommand| seen.insert((one.package.clone(), one.command.clone(), one.description.clone())));
     let found = find::find(&known, &own.text.join(" ")).map_err(Fault::usage)?;
-    if found.is_empty() {
-        output.remark(&there_is(named.iter().map(|(slug, about)| (slug.as_str(), about.as_str()))));
-    }
     let told = |found: Found| {
         let words = ["meta", found.command.call.as_str()].into_iter().chain(found.command.command.split(' '));
         let meta = global.line.elsewhere(words);
         item(found, meta, None)
     };
-    Ok((found.into_iter().map(told).collect(), searched))
+    Ok((found.into_iter().map(told).collect(), slugs, searched))
 }
 
 /// Those of an index. What it says of trust is the word of whoever made it; what a package needs here, the rules here say.

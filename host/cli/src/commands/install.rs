@@ -13,6 +13,7 @@ use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use crate::screen::human;
 use clap::Args;
+use hutch::installed::InstalledError;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::names::Slug;
@@ -129,7 +130,11 @@ fn named(global: &Global, own: &InstallArguments, package: &Path, output: &Outpu
 
 /// Where the installed package of a slug came from.
 fn source_of(global: &Global, slug: &Slug) -> Result<PathBuf, Fault> {
-    let source = PathBuf::from(packages::installed(global)?.pin(slug)?.source);
+    let pin = packages::installed(global)?.pin(slug).map_err(|error| match error {
+        InstalledError::Missing(_) => Fault::new(error.code(), error.to_string()).suggest(packages::HAD_AS),
+        error => error.into(),
+    })?;
+    let source = PathBuf::from(pin.source);
     if let Some(reference) = network::reference(&source)? {
         // What the tag names now; without a tag there is one package alone.
         let now = if reference.tag.is_some() { reference.without_digest() } else { reference };

@@ -28,6 +28,10 @@ use std::path::{Path, PathBuf};
 /// What stands before a slug that is no path.
 pub(crate) const INSTALLED: &str = "installed:";
 
+/// Where packages are to be had.
+pub(crate) const HAD_AS: &str = "hutch install takes a folder with APP.md (hutch's sources have some in packages/), a packed file, or a \
+    reference in a registry, as oci://HOST/NAME:TAG";
+
 /// The slug that a word is, if it is no path.
 pub(crate) fn slug(path: &Path) -> Option<Slug> {
     let text = path.to_str()?;

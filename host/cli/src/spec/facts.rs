@@ -6,7 +6,7 @@ use crate::call::trial::Answered;
 use crate::feedback::issues::{Issue, IssueAnswer};
 use ErrorCode::*;
 use hutch_certify::report::Report;
-use hutch_documents::Listed;
+use hutch_documents::{Listed, Noted};
 use hutch_documents::ledger::{Entries, EntryAnswer};
 use hutch_documents::moved::MovedAnswer;
 use hutch_documents::run::{PlanAnswer, RunAnswer};
@@ -182,7 +182,7 @@ const TABLE: &[(&str, Facts)] = &[
     ("restore", writes::<RestoreAnswer>(&[FILES, &[InstanceBusy, StoreDamaged, StoreTooNew]])),
     ("certify", reads::<Report>(&[JUDGED, KEPT, &[ComponentInvalid, ComponentLimit, LevelNotReached, PackageInvalid, PackageNotFound]])),
     ("check", reads::<CheckAnswers>(&[PACKAGE, COMPONENT, REGISTRY, &[SignatureInvalid, SignatureRequired]]).networked()),
-    ("catalog", reads::<Listed<CatalogItem>>(&[KEPT, &[PackageNotFound]])),
+    ("catalog", reads::<Noted<CatalogItem>>(&[KEPT, &[PackageNotFound]])),
     ("find", reads::<FoundAnswer>(&[KEPT, &[PackageNotFound]])),
     ("index", writes::<IndexBuilt>(&[REGISTRY, COMPONENT, FILES, &[PackageInvalid, PackageNotFound, SignatureInvalid,
         StoreDamaged]]).idempotent().networked()),
