@@ -92,7 +92,13 @@ fn the_whole_story_without_a_script() {
     let verified = ada.post(action(&page, "/verify"), "");
     is_page(&verified);
     assert!(verified.body.contains("Verified"), "{verified:?}");
+    assert!(page.body.contains("<strong>Done. </strong>Carried out <code>"), "{page:?}");
+    // What changed something stands first, and has its undo; what only looked is folded.
     let history = ada.get("/packages/todo/history");
+    let (changes, others) = history.body.split_once("<details>").unwrap();
+    assert!(changes.contains("Carried out <code>") && changes.contains(">Undo</button>"), "{changes}");
+    assert!(!changes.contains("Previewed") && others.contains("Previewed <code>"), "{history:?}");
+    assert!(!others.contains("/undo\""), "{others}");
     let undone = ada.press(action(&history, "/undo"));
     assert!(ada.get(&undone).body.contains("undo"));
     // Files are there as every entry left them, and the head can be written down.
@@ -131,6 +137,7 @@ fn forms_are_for_people() {
     let page = ada.get(&form).body;
     let names: Vec<&str> = page.split(" name=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
     assert_eq!(names, ["viewport", "title", "description", "due-at"], "{page}");
+    assert!(page.contains("type=\"date\""), "{page}");
     let wrong = ada.post(&form, "title=Buy+%3Cmilk%3E&due-at=tomorrow");
     is_page(&wrong);
     assert_eq!(wrong.status, 400, "{wrong:?}");

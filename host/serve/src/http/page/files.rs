@@ -1,7 +1,7 @@
 //! Pages about files: what the state holds now, or held when an entry had left it.
 
 use super::Shown;
-use super::shape::{page, text, time};
+use super::shape::{page, text, time, wide};
 use super::views::View;
 use crate::ask::Tell;
 use crate::http::access::Refused;
@@ -75,10 +75,10 @@ impl View<'_> {
             &html! {
                 (place.when())
                 @if items.is_empty() { p { "It is empty." } } @else {
-                    table {
+                    (wide(&html! { table {
                         thead { tr { th scope="col" { "Path" } th scope="col" { "Type" } th scope="col" { "Bytes" } th scope="col" { "Modified (UTC)" } } }
                         tbody { @for item in &items { (self.file_row(&place, item)) } }
-                    }
+                    } }))
                 }
                 @if result["has_more"] == true { p { a href={ "/packages/" (self.slug) "/files?" (place.query(place.path.as_deref(), next)) } { "More files" } } }
                 @if let Some((above, _)) = place.path.as_deref().and_then(|path| path.rsplit_once('/')) {

@@ -25,7 +25,7 @@ pub(super) fn page(title: &str, content: &Markup) -> Markup {
                 link rel="stylesheet" href="/style.css";
             }
             body {
-                header { nav aria-label="Site" { ul {
+                header { a.mark href="/" { "hutch" } nav aria-label="Site" { ul {
                     li { a href="/" { "Packages" } }
                     li { a href="/approvals" { "Approvals" } }
                 } } }
@@ -98,6 +98,28 @@ pub(super) fn change(changes: &str) -> Markup {
     }
 }
 
+/// What an entry tells of, as people say it.
+pub(super) fn done_in_words(kind: &str, call: &str) -> Markup {
+    let deed = match kind {
+        "create" => "Began",
+        "run" => "Ran",
+        "plan" => "Previewed",
+        "apply" => "Carried out",
+        "replay" => "Ran once more",
+        "undo" => "Took back changes",
+        "restore" => "Made changes again",
+        "import" => "Took in a state",
+        "edit" => "Changed by hand",
+        other => other,
+    };
+    html! { (text(deed)) @if !call.is_empty() { " " code { (text(call)) } } }
+}
+
+/// A table in a box of its own: where it is wider than the screen, the box is scrolled and not the page.
+pub(super) fn wide(table: &Markup) -> Markup {
+    html! { div.wide tabindex="0" { (table) } }
+}
+
 /// An answer as people read it: what is listed as a table, the fields that say nothing left out, and all else as it is.
 pub(super) fn answer(value: &Value) -> Markup {
     let items = value["items"].as_array().filter(|items| !items.is_empty() && items.iter().all(Value::is_object));
@@ -112,11 +134,14 @@ pub(super) fn answer(value: &Value) -> Markup {
     // What names a thing stands first.
     columns
         .sort_by_key(|name| ["id", "key", "slug", "name", "title"].iter().position(|first| first == name).unwrap_or(5));
-    html! {
+    let table = html! {
         table {
             thead { tr { @for name in &columns { th scope="col" { (plain(name)) } } } }
             tbody { @for item in items.iter().take(ROWS_MAX) { tr { @for name in &columns { td { (cell(&item[*name])) } } } } }
         }
+    };
+    html! {
+        (wide(&table))
         @if items.len() > ROWS_MAX { p { (items.len() - ROWS_MAX) " more are not shown." } }
         details { summary { "The whole answer" } (document(value)) }
     }
@@ -181,9 +206,13 @@ fn input(at: usize, name: &str, property: &Value, required: bool, sent: &Sent<'_
     let (id, about) = (format!("field-{at}"), format!("about-{at}"));
     let (value, wrong) = (sent.value(name), sent.wrong.get(name));
     let invalid = wrong.map(|_| "true");
-    let kind = match (property["type"].as_str(), property["format"].as_str()) {
-        (Some("integer" | "number"), _) => "number",
-        (_, Some("date")) => "date",
+    // A date stands where an instant may too; what was sent and is none stays to be seen.
+    let mut forms = property["anyOf"].as_array().into_iter().flatten().chain([property]);
+    let may_be_date = forms.any(|form| form["format"] == "date");
+    let is_date = value.is_empty() || format!("{value}T00:00:00Z").parse::<Instant>().is_ok();
+    let kind = match property["type"].as_str() {
+        Some("integer" | "number") => "number",
+        _ if may_be_date && is_date => "date",
         _ => "text",
     };
     let step = (property["type"] == "number").then_some("any");
@@ -277,5 +306,16 @@ mod tests {
         let about = serde_json::json!({"description": hostile, "enum": [hostile], "default": hostile});
         let field = input(0, hostile, &about, true, &Sent::default()).into_string();
         assert!(!field.contains("<script") && field.matches('\u{202e}').count() == 2, "{field}");
+    }
+    #[test]
+    fn a_date_is_picked_and_what_is_none_is_shown_again() {
+        let due = serde_json::json!({"anyOf": [{"format": "date"}, {"format": "date-time"}]});
+        for (sent, kind) in
+            [("", "date"), ("2026-04-05", "date"), ("2026-04-05T17:00:00Z", "text"), ("tomorrow", "text")]
+        {
+            let pairs = [("due".to_owned(), sent.to_owned())];
+            let field = input(0, "due", &due, false, &Sent { pairs: &pairs, ..Sent::default() }).into_string();
+            assert!(field.contains(&format!("type=\"{kind}\"")), "{sent}: {field}");
+        }
     }
 }

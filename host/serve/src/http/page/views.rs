@@ -1,6 +1,8 @@
 //! What each page says, made of the same documents that programs get.
 
-use super::shape::{Sent, answer, change as change_of, document, failure, form, given, page, text, time};
+use super::shape::{
+    Sent, answer, change as change_of, document, done_in_words, failure, form, given, page, text, time, wide,
+};
 use super::{Fields, Page, Shown, failed, fields};
 use crate::ask::{Back, Tell, Words};
 use crate::catalog::STDIN;
@@ -178,7 +180,7 @@ impl View<'_> {
                 p { (text(summary)) }
                 (self.links())
                 h2 { "Commands" }
-                table {
+                (wide(&html! { table {
                     thead { tr { th scope="col" { "Command" } th scope="col" { "Effect" } th scope="col" { "What it does" } } }
                     tbody {
                         @for (at, command) in self.site.catalog.commands(self.package).iter().enumerate() {
@@ -194,7 +196,7 @@ impl View<'_> {
                             }
                         }
                     }
-                }
+                } }))
             },
         )
     }
@@ -329,19 +331,29 @@ impl View<'_> {
         let result = &document["result"];
         let items = result["items"].as_array().cloned().unwrap_or_default();
         let next = offset.saturating_add(ENTRIES);
+        let (changes, others): (Vec<&Value>, Vec<&Value>) = items.iter().partition(|item| changed_state(item));
         Ok(Shown::Page(page(
             &format!("History of {}", self.slug),
             &html! {
                 p { (result["total"].as_u64().unwrap_or_default()) " entries, the last first." }
                 @if let Some(head) = items.first().filter(|_| offset == 0) { (head_to_pin(head)) }
-                table {
-                    thead { tr { th scope="col" { "Entry" } th scope="col" { "When (UTC)" } th scope="col" { "What" } th scope="col" { "Changes" } th scope="col" { "Take back" } } }
-                    tbody { @for item in &items { (self.row(item)) } }
+                @if changes.is_empty() { p { "None of these changed anything." } } @else { (self.rows(&changes)) }
+                @if !others.is_empty() {
+                    details { summary { (others.len()) " more: reads, previews and what came to nothing" } (self.rows(&others)) }
                 }
                 @if result["has_more"] == true { p { a href={ "/packages/" (self.slug) "/history?offset=" (next) } { "Earlier entries" } } }
                 (self.links())
             },
         )))
+    }
+
+    fn rows(&self, items: &[&Value]) -> Markup {
+        wide(&html! {
+            table.entries {
+                thead { tr { th scope="col" { "Entry" } th scope="col" { "When (UTC)" } th scope="col" { "What" } th scope="col" { "Changes" } th scope="col" { "Take back" } } }
+                tbody { @for item in items { (self.row(item)) } }
+            }
+        })
     }
 
     fn row(&self, item: &Value) -> Markup {
@@ -352,9 +364,9 @@ impl View<'_> {
             tr {
                 td { a href={ "/packages/" (self.slug) "/entries/" (sequence) } { (sequence) } }
                 td { (time(&item["at"])) }
-                td { (kind) " " code { (text(&words.join(" "))) } @if let Some(code) = item["error"].as_str() { " " strong { (code) } } }
-                td { (changes) @if item["kept"] != true && changes > 0 { " (not kept)" } }
-                td { @if item["kept"] == true && changes > 0 && kind != "create" { (self.undo_button(sequence)) } }
+                td { (done_in_words(kind, &words.join(" "))) @if let Some(code) = item["error"].as_str() { " " strong { (code) } } }
+                td.count { (changes) @if item["kept"] != true && changes > 0 { " (not kept)" } }
+                td { @if changed_state(item) && kind != "create" { (self.undo_button(sequence)) } }
             }
         }
     }
@@ -362,7 +374,7 @@ impl View<'_> {
     fn undo_button(&self, sequence: u64) -> Markup {
         html! {
             form method="post" action={ "/packages/" (self.slug) "/entries/" (sequence) "/undo" } {
-                button type="submit" { "Go back before entry " (sequence) }
+                button type="submit" aria-label={ "Undo entry " (sequence) " and all that was done after it" } { "Undo" }
             }
         }
     }
@@ -379,6 +391,8 @@ impl View<'_> {
             html! { tr { th scope="row" { (name) } td { (text(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str())) } } }
         };
         let caller = &record["caller"]["name"];
+        let argv = record["invocation"]["argv"].as_array();
+        let call = argv.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
         Ok(Shown::Page(page(
             &format!("Entry {sequence} of {}", self.slug),
             &html! {
@@ -388,8 +402,9 @@ impl View<'_> {
                     None => {}
                 }
                 @if record["kept"] == true && is_change(record) {
-                    p { strong { "Done. " } "What it changed can be taken back, with all that was done after it." }
+                    p { strong { "Done. " } (done_in_words(record["kind"].as_str().unwrap_or_default(), &call)) }
                     (self.undo_button(sequence))
+                    p.faint { "Undo takes back what it changed, with all that was done after it." }
                 }
                 @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result)) }
                 h2 { "Changes" }
@@ -405,15 +420,20 @@ impl View<'_> {
                     @if !record["outcome"].is_null() { (fact("Fuel", &record["outcome"]["fuel"])) }
                     (fact("Hash", &result["hash"]))
                 } }
-                @if let Some(argv) = record["invocation"]["argv"].as_array() {
+                @if argv.is_some() {
                     h2 { "Call" }
-                    (document(&argv.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ").into()))
+                    (document(&call.into()))
                     form method="post" action={ "/packages/" (self.slug) "/entries/" (sequence) "/verify" } { button type="submit" { "Verify" } }
                 }
                 (self.links())
             },
         )))
     }
+}
+
+/// Whether an entry of the list changed the state.
+fn changed_state(item: &Value) -> bool {
+    item["kept"] == true && item["changes"].as_u64().is_some_and(|changes| changes > 0)
 }
 
 /// Whether a command answers without being told anything, and changes nothing.
