@@ -92,6 +92,20 @@ async function call(page, command, fill, how = "run") {
   await status(page, `${how}: done`);
 }
 
+test("whoever has no package begins with the example, and what can't work yet is disabled", async (t) => {
+  const { open, seen } = await visitor(t);
+  const page = await open("");
+  await status(page, "ready");
+  const disabled = () => page.$$eval("#call button", (all) => all.filter((one) => one.disabled).map((one) => one.id));
+  assert.deepEqual(await disabled(), ["run", "plan", "commit", "undo", "export"]);
+  await page.click("#example");
+  await status(page, "install: done");
+  assert.deepEqual(await disabled(), ["commit"]);
+  await call(page, "add", { title: "Milk" });
+  assert.match(await page.textContent("#stdout"), /Milk/);
+  assert.deepEqual(seen.complaints, []);
+});
+
 test("what needs consent is shown first, and nothing is done before it is given", async (t) => {
   const { open } = await visitor(t);
   const page = await open(TODO);

@@ -49,6 +49,7 @@ function showPackages() {
 
 function showPackage() {
   const known = current();
+  for (const id of ["run", "plan", "undo", "export"]) $(id).disabled = !known;
   $("about").textContent = known ? seen(`${known.name} ${known.version}: ${known.description}`) : "none yet";
   options($("command"), known ? commandsOf(known).map(({ name }) => name) : []);
   showCommand();
@@ -138,11 +139,7 @@ async function install(files) {
   if (rest.length === 0) throw new Error("no package is among these files");
   const folder = rest.filter(([path]) => path !== "");
   const given = folder.length > 0 ? await Promise.all(folder.map(async (file) => [file[0], await read(file)])) : await read(rest[0]);
-  const { slug } = await hutch.install(given, artifact && (await read(artifact)));
-  showPackages();
-  $("package").value = slug;
-  showPackage();
-  await showFiles();
+  await open(await hutch.install(given, artifact && (await read(artifact))));
 }
 
 /** Runs again what a proof says, and shows what it is of and what it came to. */
@@ -154,12 +151,28 @@ async function check(file) {
   return seen(`equal: ${JSON.stringify(argv)} is entry ${sequence} of ${slug}/${instance}, ${hash}`);
 }
 
-/** `?package=PATH&artifact=PATH` of this origin: the policy lets no other be asked. */
+/** Installs what this origin has at these paths: the policy lets no other be asked. */
+async function fetched(packed, artifact) {
+  const bytes = async (path) => {
+    const response = await fetch(new URL(path, location.href));
+    if (!response.ok) throw new Error(`nothing is at ${path}`);
+    return new Uint8Array(await response.arrayBuffer());
+  };
+  return hutch.install(await bytes(packed), artifact ? await bytes(artifact) : undefined);
+}
+
+/** `?package=PATH&artifact=PATH`. */
 async function linked() {
   const query = new URLSearchParams(location.search);
-  const fetched = async (path) => new Uint8Array(await (await fetch(new URL(path, location.href))).arrayBuffer());
-  if (!query.has("package")) return;
-  await hutch.install(await fetched(query.get("package")), query.has("artifact") ? await fetched(query.get("artifact")) : undefined);
+  if (query.has("package")) await fetched(query.get("package"), query.get("artifact"));
+}
+
+/** Goes on with what has just been installed. */
+async function open({ slug }) {
+  showPackages();
+  $("package").value = slug;
+  showPackage();
+  await showFiles();
 }
 
 function listen() {
@@ -168,6 +181,8 @@ function listen() {
   for (const id of ["files", "folder"]) {
     $(id).onchange = (event) => act("install", () => install(chosen(event.target.files)));
   }
+  $("example").disabled = false;
+  $("example").onclick = () => act("install", async () => open(await fetched("example/todo.hutch", "example/todo.artifact")));
   $("proof").onchange = (event) => act("check", () => check(event.target.files[0]));
   document.ondragover = (event) => event.preventDefault();
   document.ondrop = (event) => {
