@@ -197,6 +197,46 @@ fn the_bare_program_greets_people_and_tells_programs_what_is_missing() {
     machine.run::<&str>([]).fault("USAGE", 2);
 }
 
+/// What the greeting names answers in text to whoever sees it, and in JSON to a pipe, where that or a part is asked for, and everywhere else.
+#[test]
+fn what_the_greeting_names_is_read_where_it_is_seen() {
+    let machine = Machine::new();
+    machine.run(["install", &todo()]).result("install");
+    let is_json = |text: &str| text.trim_start().starts_with('{');
+    for words in [
+        &["catalog"][..],
+        &["find", "buy milk"],
+        &["meta", "todo"],
+        &["meta", "todo", "add"],
+        &["plan", "todo", "add", "milk"],
+        &["run", "todo", "add", "milk"],
+        &["run", "todo", "list"],
+        &["undo", "todo"],
+        &["undo", "todo", "--redo"],
+    ] {
+        let (status, seen) = on_terminal(&machine, words);
+        assert!(status == 0 && !seen.trim().is_empty() && !is_json(&seen), "{words:?}: {seen}");
+    }
+    assert_eq!(machine.todo(&["list"]).answer()["items"][0]["title"], "milk");
+    for words in [
+        &["catalog", "--agent"][..],
+        &["catalog", "--fields", "slug"],
+        &["run", "--envelope", "todo", "list"],
+        &["run", "todo", "list", "--agent"],
+        &["meta", "--export", "mcp", "todo"],
+        &["ledger", "list", "todo"],
+    ] {
+        let (status, seen) = on_terminal(&machine, words);
+        assert!(status == 0 && is_json(&seen), "{words:?}: {seen}");
+    }
+    assert!(is_json(&machine.run(["catalog"]).stdout));
+    let (_, seen) = Terminal::open().run(machine.hutch(["catalog"]).env("HUTCH_FORMAT", "json"));
+    assert!(is_json(&seen), "{seen}");
+    // A failure is told to whom the answer would have been.
+    let (status, seen) = on_terminal(&machine, &["run", "todo", "get", "td_9999"]);
+    assert!(status == 20 && seen.contains("error: ") && !seen.contains('{'), "{seen}");
+}
+
 /// One sentence where one will do, and nothing about what is not there.
 #[test]
 fn what_was_done_is_said_in_a_sentence() {

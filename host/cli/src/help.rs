@@ -32,6 +32,11 @@ hutch runs command-line applications that somebody else wrote, without trusting 
 
 hutch help lists all commands, and hutch help COMMAND says all about one.";
 
+/// Whether the greeting names a command: who was led to it reads what it answers.
+pub(crate) fn is_greeted(command: &str) -> bool {
+    GREETING.split("hutch ").skip(1).any(|line| line.split_whitespace().next() == Some(command))
+}
+
 /// Where this word stands in the place of a command.
 fn place_of(word: &str, words: &[String]) -> Option<usize> {
     if !words.iter().any(|one| one == word) {

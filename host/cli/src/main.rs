@@ -59,7 +59,8 @@ fn main() -> ExitCode {
             arguments.global.line = line.with_home(home);
             output.typed = arguments.global.line.text();
             output.shaping = Shaping::of(&arguments.global);
-            output.settle(&arguments.global);
+            let is_greeted = matches.subcommand_name().is_some_and(help::is_greeted);
+            output.settle(&arguments.global, is_greeted && !is_document(&matches));
             progress::settle(&arguments.global, pairs::is_refused(&matches, "progress"));
             let judged = surroundings::check_format(&arguments.global, matches!(arguments.command, Command::Doctor(_)))
                 .and_then(|()| pairs::check(&command, &matches))
@@ -120,6 +121,12 @@ fn answers(arguments: &Arguments, matches: &clap::ArgMatches) -> String {
         "run" if arguments.global.dry_run => "plan".to_owned(),
         path => path.to_owned(),
     }
+}
+
+/// Whether a line asks for a document by name, whoever sees it.
+fn is_document(matches: &clap::ArgMatches) -> bool {
+    matches.subcommand_matches("run").is_some_and(|run| run.get_flag("envelope"))
+        || matches.subcommand_matches("meta").is_some_and(|meta| meta.contains_id("export"))
 }
 
 /// Whether a run is asked to make a list of invocations.

@@ -80,12 +80,16 @@ impl Output {
         }
     }
 
-    /// For whom, and how loud, now that the line is parsed: a guest's own words no longer count.
-    pub(crate) fn settle(&mut self, global: &Global) {
+    /// For whom, and how loud, now that the line is parsed: a guest's own words no longer count. What is for reading is text where it is seen, unless
+    /// a part of it is asked for.
+    pub(crate) fn settle(&mut self, global: &Global, is_for_reading: bool) {
         let words = [("--human", global.human), ("--agent", global.agent)];
         let words: Vec<String> =
             words.into_iter().filter(|(_, given)| *given).map(|(word, _)| word.to_owned()).collect();
-        self.format.set(Format::asked_for(&words));
+        let is_said = !words.is_empty() || surroundings::format().is_some_and(|format| !format.is_empty());
+        let is_seen = io::stdout().is_terminal() && io::stderr().is_terminal();
+        let is_text = is_for_reading && is_seen && !is_said && !self.shaping.selects();
+        self.format.set(if is_text { Format::Human } else { Format::asked_for(&words) });
         self.quiet = global.quiet;
         self.preview.set(global.dry_run);
     }

@@ -45,8 +45,8 @@ pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
         }
         None => here(global, own, &policy, output)?,
     };
-    let look = if own.index.is_some() { "hutch show REF shows one" } else { "hutch meta PACKAGE lists the commands of one" };
-    let none = format!("no package is here to be searched: {}", packages::HAD_AS);
+    let look = if own.index.is_some() { "hutch show REF shows one" } else { "hutch meta PACKAGE tells of one" };
+    let none = format!("no package is here to be searched (--in DIR searches a folder of them): {}", packages::HAD_AS);
     let note = items.is_empty().then(|| there_is(slugs.iter().map(String::as_str), look, &none));
     // Whoever wants parts of the answer is told beside it.
     if let Some(note) = note.as_ref().filter(|_| own.page.ndjson || output.shaping.selects()) {
