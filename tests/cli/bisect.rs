@@ -65,13 +65,8 @@ fn the_entry_is_the_one_that_looking_at_each_state_finds_and_nothing_is_kept() {
 
 #[test]
 fn where_it_comes_and_goes_another_part_has_another_entry() {
-    let calls: [&[&str]; 5] = [
-        &["add", "One"],
-        &["complete", "td_0001"],
-        &["reopen", "td_0001"],
-        &["complete", "td_0001"],
-        &["add", "Two"],
-    ];
+    let calls: [&[&str]; 5] =
+        [&["add", "One"], &["complete", "td_0001"], &["reopen", "td_0001"], &["complete", "td_0001"], &["add", "Two"]];
     let machine = machine(&calls);
     let found = |options: &[&str]| {
         let options = [&["total"][..], options].concat();

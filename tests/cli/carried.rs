@@ -389,6 +389,44 @@ fn a_run_that_was_given_a_secret_is_made_again_by_who_gives_it_too() {
     other.run(of_a_volume).fault("USAGE", 2);
 }
 
+/// What `gc` dropped is told by number and taken as told; all behind it is proved, and goes on.
+#[test]
+fn an_instance_goes_to_another_home_after_its_old_states_were_dropped() {
+    let (one, other) = (machine(), Machine::new());
+    export(&one, &["--to", "@2", "--output", "begins"]);
+    one.run(["gc", "--yes", "--keep", "1", "todo"]).result("gc");
+    one.todo(&["add", "Buy bread"]).answer();
+    let exported = export(&one, &["--output", "bundle"]);
+    assert_eq!((&exported["entries"], &exported["dropped"]), (&json!(7), &json!(4)));
+    let files = parts(&one, &["--part-bytes", "1B"]);
+    assert_eq!(files.len(), 3, "what has no states stays with the first entry that has");
+    for file in files.iter().map(String::as_str).chain(["begins", "bundle"]) {
+        other.write(file, fs::read(one.path(file)).unwrap());
+    }
+    let import = |instance: &str, file: &str| {
+        other.run(["instance", "import", "--instance", instance, "--input", file, &todo()])
+    };
+    let taken = import("default", "bundle").result("instance import");
+    let counts = json!([taken["entries"], taken["dropped"], taken["as_told"], taken["equal"]]);
+    assert_eq!(counts, json!([7, 4, 4, 2]));
+    assert_eq!(head(&other, "todo"), head(&one, "todo"));
+    other.run(["doctor", "todo"]).result("doctor");
+    other.run(["undo", "todo"]).result("undo");
+    let listed = other.todo(&["list"]).answer()["items"].to_string();
+    assert!(listed.contains("Buy milk") && !listed.contains("Buy bread"), "{listed}");
+    let joined = import_all(&other, &files, &["--instance", "joined"]).result("instance import");
+    assert_eq!((&joined["entries"], &joined["dropped"]), (&json!(7), &json!(4)));
+    // Who has some of the entries keeps their states, and a part stands on states.
+    import("begun", "begins").result("instance import");
+    let fault = import("begun", "bundle").fault("NOT_FOUND", 20);
+    assert!(fault.details["kept_from"] == 5 && fault.suggestion.contains("--after @4"), "{fault:?}");
+    for words in [["--after", "@2"], ["--to", "@3"]] {
+        let fault = one.run([&["instance", "export", "--output", "none"], &words[..], &["todo"]].concat());
+        assert_eq!(fault.fault("NOT_FOUND", 20).details["kept_from"], 5, "{words:?}");
+    }
+    assert_eq!(export(&one, &["--after", "@4", "--output", "rest"])["dropped"], 0);
+}
+
 /// What an earlier version was granted when it was installed its runs may take, and no others.
 #[test]
 fn what_an_earlier_version_was_granted_its_runs_may_take() {

@@ -27,6 +27,9 @@ pub struct TakenIn {
     pub entries: u64,
     /// How many of them changed the state and were taken as they tell it, because no run came to it.
     pub as_told: u64,
+    /// How many of them came as records alone, because their states had been dropped where they were made: nothing of them can be made again, and those
+    /// that changed the state are among [`as_told`](TakenIn::as_told).
+    pub dropped: u64,
     /// How many of them are runs that somebody confirmed where they were made, as they tell it: nobody here did.
     pub confirmed: u64,
     /// How many of them are plans of calls that nobody here asked for: carrying one out asks always.
@@ -57,13 +60,15 @@ impl Session {
     /// # Errors
     /// A run was made by a package that is not among them; one can't be read; or the store can't be.
     pub fn makers(&self, known: &[Package], (after, to): (u64, u64)) -> Result<Vec<Vec<u8>>, Failure> {
-        let mut named = BTreeMap::new();
+        let (mut named, kept_from) = (BTreeMap::new(), self.head()?.retained_from);
         for sealed in self.entries(after.saturating_add(1)) {
             let entry = sealed?.open().map_err(Failure::Entry)?;
             if entry.sequence > to {
                 break;
             }
-            if let Some(digest) = entry.record.package.digest.filter(|_| entry.record.outcome.is_some()) {
+            // Of what has no state any more no run can be made again, whoever has its maker.
+            let is_run = entry.record.outcome.is_some() && entry.sequence >= kept_from;
+            if let Some(digest) = entry.record.package.digest.filter(|_| is_run) {
                 named.entry(digest).or_insert(entry.sequence);
             }
         }
@@ -114,7 +119,8 @@ impl Host {
         secrets: &BTreeMap<String, String>,
         bundles: impl IntoIterator<Item = (Result<B, E>, Option<Pin>)>,
     ) -> Result<TakenIn, E> {
-        let mut all = TakenIn { entries: 0, as_told: 0, confirmed: 0, plans: 0, by_carried: 0, verified: Vec::new() };
+        let mut all =
+            TakenIn { entries: 0, as_told: 0, dropped: 0, confirmed: 0, plans: 0, by_carried: 0, verified: Vec::new() };
         let (mut session, makers) = (None, Makers::of(self, (package, earlier), operator, secrets)?);
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
@@ -129,6 +135,7 @@ impl Host {
             let _ = there.update_plain();
             all.entries += taken.entries;
             all.as_told += taken.as_told;
+            all.dropped += taken.dropped;
             all.confirmed += taken.confirmed;
             all.plans += taken.plans;
             all.by_carried += taken.by_carried;
@@ -201,7 +208,9 @@ impl Host {
         has(trial.store(), head)?;
         settled(&before, &trial.head()?)?;
         let entries = trial.entries(before.last.sequence.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
-        let (mut as_told, mut confirmed, mut plans, mut by_carried) = (0, 0, 0, 0);
+        let (mut as_told, mut dropped, mut confirmed, mut plans, mut by_carried) = (0, 0, 0, 0, 0);
+        let kept_from = trial.head()?.retained_from;
+        let is_kept = |sealed: &Sealed| sealed.sequence >= kept_from;
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
             let Maker { package, limits } = makers.of_entry(&record);
@@ -210,14 +219,20 @@ impl Host {
                 let reason = format!("it is of the package {:?}", short(&record.package.slug));
                 return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
             }
-            within(&trial, sealed.sequence, &record, limits)?;
+            within(&trial, (sealed.sequence, kept_from), &record, limits)?;
             follows(&trial, sealed.sequence, &record)?;
-            as_told += u64::from(told(&trial, package, sealed.sequence, &record)?);
+            as_told += u64::from(match is_kept(sealed) {
+                true => told(&trial, package, sealed.sequence, &record)?,
+                false => record.changes_state(),
+            });
+            dropped += u64::from(!is_kept(sealed));
             let is_confirmed = record.invocation.as_ref().is_some_and(|invocation| invocation.confirmed);
             confirmed += u64::from(record.outcome.is_some() && is_confirmed);
             plans += u64::from(record.outcome.is_some() && record.kind == EntryKind::Plan);
             // Before the first guest starts: behind a ring nothing is compiled.
-            self.load_again(package, sealed);
+            if is_kept(sealed) {
+                self.load_again(package, sealed);
+            }
         }
         let mut verified = Vec::new();
         for sealed in &entries {
@@ -228,7 +243,7 @@ impl Host {
                     return Err(Failure::BundleDiffers { sequence: sealed.sequence, differences });
                 }
                 // Whoever wrote the bundle says so, and the state would be what they say.
-                Verified::NotReproducible(reason) if record.changes_state() => {
+                Verified::NotReproducible(reason) if record.changes_state() && is_kept(sealed) => {
                     return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
                 }
                 other => {
@@ -239,7 +254,7 @@ impl Host {
         }
         // A preview's store is one over the other: there the next bundle finds it.
         session.store.take(&entries, trial.store(), &session.as_owner(makers.now.package))?;
-        Ok((TakenIn { entries: new, as_told, confirmed, plans, by_carried, verified }, session))
+        Ok((TakenIn { entries: new, as_told, dropped, confirmed, plans, by_carried, verified }, session))
     }
 }
 
@@ -340,16 +355,19 @@ fn follows(trial: &Session, sequence: u64, record: &Record) -> Result<(), Failur
     }
 }
 
-/// Refuses what takes more than is allowed: invocations, before they are made again, and states, before any of them is stored.
-fn within(trial: &Session, sequence: u64, record: &Record, limits: &Limits) -> Result<(), Failure> {
+/// Refuses what takes more than is allowed: invocations, before they are made again, and states, before any of them is stored. With the first entry
+/// whose states are kept comes the one that it stands on.
+fn within(trial: &Session, (sequence, kept_from): (u64, u64), record: &Record, limits: &Limits) -> Result<(), Failure> {
     asks_within(sequence, record, limits)?;
-    if record.changes_state() {
+    let stands_on = (sequence == kept_from).then_some(sequence.saturating_sub(1));
+    let leads_to = (sequence >= kept_from && record.changes_state()).then_some(sequence);
+    for place in stands_on.into_iter().chain(leads_to) {
         let (mut all, objects) = (Totals::default(), trial.objects());
-        for tree in trial.store.state_at(sequence)?.into_values() {
+        for tree in trial.store.state_at(place)?.into_values() {
             let top = read_object(&*objects, &tree).map_err(|error| StoreError::object(trial.store.at(), &error))?;
             all = all.plus(top.totals());
         }
-        state_within(sequence, all, limits)?;
+        state_within(place, all, limits)?;
     }
     Ok(())
 }

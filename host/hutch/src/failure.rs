@@ -481,6 +481,13 @@ impl Failure {
                 .suggest("grant it for reading, or use an instance of a home: unset HUTCH_STORE"),
             Failure::MountsTooLong { .. } => report.suggest("grant fewer folders at once, or by shorter paths"),
             Failure::Store(StoreError::Conflict { volume, .. }) => report.detail("volume", volume.as_str()),
+            Failure::Store(StoreError::Dropped { kept_from, .. }) => {
+                let before = kept_from.saturating_sub(1);
+                let to = "to where nothing of it is (another --instance, or a home by backup)";
+                report.detail("kept_from", *kept_from).suggest(format!(
+                    "carry all up to entry {kept_from} or more {to}, or what comes --after @{before} to who has that"
+                ))
+            }
             Failure::Store(StoreError::Unsettled { open, .. }) => report.detail("open", open.clone()).suggest(
                 "bring the folder back and call again, or let go of what is in it with hutch gc --unsettled FOLDER",
             ),

@@ -20,9 +20,8 @@ const EMPTY_WORDS: [&str; 54] = [
 ];
 
 /// What a question begins with where something is to be known, not done; so does "how" before [`MEASURES`].
-const ASKING_WORDS: [&str; 14] = [
-    "am", "are", "did", "does", "is", "was", "were", "what", "when", "where", "which", "who", "whose", "why",
-];
+const ASKING_WORDS: [&str; 14] =
+    ["am", "are", "did", "does", "is", "was", "were", "what", "when", "where", "which", "who", "whose", "why"];
 const MEASURES: [&str; 5] = ["big", "large", "long", "many", "much"];
 
 /// How much of the best score a command must have to be among what was found.
@@ -391,9 +390,10 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Result<Vec<Found>, Str
         .iter()
         .zip(&stems)
         .filter_map(|(command, stems)| {
-            let told = meanings.iter().zip(&rarities).flat_map(|(meaning, rarity)| {
-                hits(meaning, stems).map(move |(field, weight)| weight * rarity[&field])
-            });
+            let told = meanings
+                .iter()
+                .zip(&rarities)
+                .flat_map(|(meaning, rarity)| hits(meaning, stems).map(move |(field, weight)| weight * rarity[&field]));
             let reads = if asks && command.effect == Some(Effect::Read) { 1.5 } else { 1.0 };
             let score = told.sum::<f64>() * (1.0 + named(&meanings, stems) / 4.0) * reads;
             let reasons = reasons(&meanings, stems);

@@ -271,9 +271,12 @@ impl Host {
         let mut confirmation = decision.confirmation;
         if !session.head()?.is_own(sequence) {
             let command = decision.command.as_ref().map(|command| command.as_str());
-            guard::check(arguments, package.manifest().guard(), contract.as_deref(), command).map_err(Failure::Guard)?;
+            guard::check(arguments, package.manifest().guard(), contract.as_deref(), command)
+                .map_err(Failure::Guard)?;
             expected::check_arguments(package, arguments)?;
-            confirmation.get_or_insert_with(|| format!("entry {sequence} came from another home, and nobody here asked for it"));
+            confirmation.get_or_insert_with(|| {
+                format!("entry {sequence} came from another home, and nobody here asked for it")
+            });
         }
         match confirmation {
             Some(reason) if !prepared.record.confirmed && session.keeps() => Err(Failure::Confirmation { reason }),

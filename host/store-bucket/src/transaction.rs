@@ -169,7 +169,11 @@ pub(crate) fn take(
     instance: &Arc<Instance>,
     (sealed, from, owner): (&Sealed, &dyn Store, &Owner),
 ) -> Result<(), StoreError> {
-    let (record, advance) = head(instance)?.take(sealed, owner)?;
+    if from.head()?.retained_from > sealed.sequence {
+        let reason = "a bucket keeps every state, and the first entries come without theirs".to_owned();
+        return Err(StoreError::Refused { at: instance.at.clone(), reason });
+    }
+    let (record, advance) = head(instance)?.take(sealed, owner, 1)?;
     let streams = streams(&record, from)?;
     let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
     let parts = Parts { record: &record, objects: &*from.objects(), streams: &streams };

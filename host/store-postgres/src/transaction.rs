@@ -151,11 +151,12 @@ impl Pending {
         instance: &Arc<Instance>,
         (entries, from, owner): Taken<'_>,
     ) -> Result<Option<Pending>, StoreError> {
+        let kept_from = from.head()?.retained_from;
         let seen = instance.made()?;
         let mut gathered = Gathered::new(instance, seen.id);
         let (objects, mut head) = (from.objects(), seen.head);
         for sealed in entries {
-            let (record, advance) = head.take(sealed, owner)?;
+            let (record, advance) = head.take(sealed, owner, kept_from)?;
             advance.absorb(&mut gathered, &*objects)?;
             for stream in streams(&record, from)? {
                 gathered.add_stream(&stream)?;
@@ -170,7 +171,7 @@ impl Pending {
             objects::put(&mut connection, locked.id, &gathered.new).map_err(failed)?;
             let mut last = None;
             for sealed in entries {
-                let (record, advance) = locked.head.take(sealed, owner)?;
+                let (record, advance) = locked.head.take(sealed, owner, kept_from)?;
                 let append = Append::of(&locked, &record, &advance);
                 append.run(&mut connection, &[]).map_err(failed)?;
                 (locked.head, last) = (advance.head, Some((append, advance.sealed)));

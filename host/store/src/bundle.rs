@@ -6,11 +6,12 @@
 //! The form: parts, one after the other, so that bundles can be appended to each other. A part is `hutch-bundle-1` and a line's end; the
 //! length of its content, in eight bytes, the lowest first; the content; and a digest of it, of 32 bytes. The content is items: a letter
 //! for the kind, a length in eight bytes, and so many bytes. A part that carries packages begins with `hutch-bundle-2`: who knows of none
-//! refuses it, and takes all others.
+//! refuses it, and takes all others. Where the first entries have no states any more, an item before them says which entry is the first that has: those before that
+//! one are records alone, and with that one comes all of the state that it stands on.
 
 use crate::absorb::{Shelf, absorb};
 use crate::error::StoreError;
-use crate::store::Store;
+use crate::store::{State, Store};
 use hutch_model::digest::{Digest, Hasher, Kind};
 use hutch_model::ledger::{ENTRY_BYTES_MAX, EntryKind, Pin, Sealed};
 use hutch_model::snapshot::{ObjectError, Objects, TreeObject};
@@ -29,6 +30,8 @@ const DIGEST_BYTES: usize = 32;
 const ENTRY: u8 = b'E';
 /// A packed package. Stores keep none.
 const PACKAGE: u8 = b'P';
+/// The place of the first entry whose states are kept.
+const KEPT_FROM: u8 = b'K';
 const KINDS: [(u8, Kind); 4] = [(b'T', Kind::Tree), (b'L', Kind::List), (b'C', Kind::Chunk), (b'S', Kind::Stream)];
 /// Entries that are read from a store at once.
 const PAGE: u64 = 256;
@@ -162,10 +165,12 @@ fn item(items: &mut Vec<u8>, letter: u8, bytes: &[u8]) {
     items.extend_from_slice(bytes);
 }
 
-/// The entries behind place `after`, with the objects and streams that they brought; nothing if there are none.
+/// The entries behind place `after`, with the objects and streams that they brought; nothing if there are none. If it is all of them, those whose
+/// states are not kept any more are records alone.
 ///
 /// # Errors
-/// The store can't be read, or a state that an entry led to is not kept any more.
+/// The store can't be read, or a state that an entry led to is not kept any more, and somebody is to have those before it
+/// ([`StoreError::Dropped`]).
 pub fn export(store: &dyn Store, after: u64) -> Result<Vec<u8>, StoreError> {
     let whole = Parts::of(store, after, u64::MAX, usize::MAX).next();
     Ok(whole.transpose()?.map(|part| part.bytes).unwrap_or_default())
@@ -191,6 +196,8 @@ pub struct Parts<'s> {
     bytes_max: usize,
     /// Whether packages are among what is gathered.
     carries: bool,
+    /// The first entry with states, if those before it are records alone; else 0.
+    alone_before: u64,
     /// The intents that are gathered, and what ends them is not: they stay together.
     open: BTreeSet<u64>,
     /// The last entry whose items are gathered.
@@ -204,7 +211,7 @@ impl<'s> Parts<'s> {
         let gathering = Gathering { objects: store.objects(), held: HashSet::new(), items: Vec::new() };
         let next = after.saturating_add(1);
         let (page, open) = (VecDeque::new(), BTreeSet::new());
-        Parts { store, gathering, page, next, to, bytes_max, carries: false, open, last: None }
+        Parts { store, gathering, page, next, to, bytes_max, carries: false, alone_before: 0, open, last: None }
     }
 
     /// The same, with packed packages in the first part, whatever its length is then.
@@ -243,19 +250,42 @@ impl<'s> Parts<'s> {
         Ok(sealed)
     }
 
+    /// Says which entry is the first that has states, if it is not the first one: that and all before it stay together, as nothing could stand on a
+    /// record alone.
+    fn begin_kept_from(&mut self) -> Result<(), StoreError> {
+        let Some(first) = self.page.front().filter(|_| self.last.is_none()).map(|sealed| sealed.sequence) else {
+            return Ok(());
+        };
+        let kept_from = self.store.head()?.retained_from;
+        if first >= kept_from {
+            return Ok(());
+        }
+        if first > 1 || self.to < kept_from {
+            return Err(StoreError::Dropped { at: self.store.at(), kept_from });
+        }
+        self.alone_before = kept_from;
+        item(&mut self.gathering.items, KEPT_FROM, &kept_from.to_le_bytes());
+        Ok(())
+    }
+
     /// Gathers an entry and what it brought.
     fn gather(&mut self, sealed: &Sealed, straight: Option<&mut Writing<'_>>) -> Result<(), PartError> {
         let record = sealed.open().map_err(|error| StoreError::entry(&self.store.at(), &error))?.record;
         let source = Arc::clone(&self.gathering.objects);
+        let is_alone = sealed.sequence < self.alone_before;
+        let stands_on = match sealed.sequence == self.alone_before {
+            true => self.store.state_at(sealed.sequence - 1)?,
+            false => State::new(),
+        };
         let mut filling = Filling { gathering: &mut self.gathering, straight, failed: None };
-        if record.changes_state() {
-            for volume in record.volumes.values() {
-                let absorbed = absorb(&mut filling, &*source, volume.before, volume.after);
-                filling.failed.take().map_or(Ok(()), Err)?;
-                absorbed?;
-            }
+        let changed = record.volumes.values().filter(|_| record.changes_state() && !is_alone);
+        let changed = changed.map(|volume| (volume.before, volume.after));
+        for (before, after) in stands_on.into_values().map(|tree| (None, tree)).chain(changed) {
+            let absorbed = absorb(&mut filling, &*source, before, after);
+            filling.failed.take().map_or(Ok(()), Err)?;
+            absorbed?;
         }
-        for digest in record.streams() {
+        for digest in record.streams().filter(|_| !is_alone) {
             if let Some(bytes) = self.store.stream(&digest)?.filter(|_| filling.gathering.held.insert(digest)) {
                 filling.add(b'S', &bytes);
             }
@@ -275,17 +305,19 @@ impl<'s> Parts<'s> {
     /// its end.
     ///
     /// # Errors
-    /// The store can't be read, or a state that an entry led to is not kept any more; or it can't be written.
+    /// The store can't be read, or a state that an entry led to is not kept any more, and the entries before the first one with states are not all
+    /// asked for with that ([`StoreError::Dropped`]); or it can't be written.
     pub fn write(&mut self, mut to: impl Write + Seek) -> Result<Option<Pin>, PartError> {
         if !self.has_more()? {
             return Ok(None);
         }
+        self.begin_kept_from()?;
         let magic = if std::mem::take(&mut self.carries) { MAGIC_CARRYING } else { MAGIC };
         let mut writing = Writing::begin(&mut to, magic)?;
         while let Some(sealed) = self.entry()? {
             // What was gathered before is in this part, also what did not fit into the one before.
             writing.push(&mut self.gathering.items)?;
-            let before = self.last.filter(|_| self.open.is_empty());
+            let before = self.last.filter(|last| self.open.is_empty() && last.sequence >= self.alone_before);
             let straight = (self.bytes_max == usize::MAX).then_some(&mut writing);
             self.gather(&sealed, straight)?;
             self.last = Some(sealed.pin());
@@ -451,6 +483,8 @@ pub struct Bundle<B> {
     whole_bytes: usize,
     entries: Vec<Range<usize>>,
     objects: HashMap<Digest, Range<usize>>,
+    /// The first entry of which it says that its states are in it: 1 if of all.
+    kept_from: u64,
 }
 
 impl<B> std::fmt::Debug for Bundle<B> {
@@ -473,7 +507,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
     /// # Errors
     /// A part is damaged.
     pub fn read(bytes: B) -> Result<Bundle<B>, StoreError> {
-        let (mut entries, mut objects) = (Vec::new(), HashMap::new());
+        let (mut entries, mut objects, mut kept_from) = (Vec::new(), HashMap::new(), 1_u64);
         let all = bytes.as_ref();
         let mut rest = all;
         while let Some((items, behind)) = split(rest)? {
@@ -486,13 +520,18 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
                     Some((_, kind)) => drop(objects.insert(Digest::of(*kind, bytes), begins..next)),
                     None if letter == ENTRY => entries.push(begins..next),
                     None if letter == PACKAGE && items.carries => {}
+                    None if letter == KEPT_FROM => {
+                        let place = <[u8; LENGTH_BYTES]>::try_from(bytes);
+                        let place = place.map_err(|_| damaged("has a place of another length"))?;
+                        kept_from = kept_from.max(u64::from_le_bytes(place));
+                    }
                     None => return Err(damaged("has an item of a kind that this version does not know")),
                 }
             }
             rest = behind;
         }
         let whole_bytes = all.len() - rest.len();
-        Ok(Bundle { bytes, whole_bytes, entries, objects })
+        Ok(Bundle { bytes, whole_bytes, entries, objects, kept_from })
     }
 
     /// Bytes up to the end of the last whole part. What is behind them was cut short while it was written.
@@ -523,6 +562,11 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
         let mut new = 0;
         for bytes in self.entries.iter().filter_map(|place| self.at(place)) {
             new += u64::from(self.entry(store, bytes)?);
+        }
+        let head = store.head()?;
+        // Nothing could go on from a state that is not there.
+        if head.last.sequence > 0 && head.retained_from > head.last.sequence {
+            return Err(damaged("ends before the first entry whose states are in it"));
         }
         Ok(new)
     }
@@ -555,7 +599,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
         let record = sealed.open().map_err(|error| StoreError::entry(AT, &error))?.record;
         let streams: Vec<&[u8]> =
             record.streams().filter_map(|digest| self.find(&digest).and_then(|place| self.at(&place))).collect();
-        let pending = store.begin(&record, self, &streams).map_err(|error| match error {
+        let pending = store.begin_kept_from(&record, self, &streams, self.kept_from).map_err(|error| match error {
             // What contradicts itself or leads to what is not there is the bundle, and neither this store nor this host.
             StoreError::Record(reason) => wrong(sequence, &reason),
             StoreError::Missing { what, .. } => wrong(sequence, &format!("leads to {what}, which is not in it")),

@@ -89,6 +89,14 @@ pub enum StoreError {
         /// What.
         what: String,
     },
+    /// The first entries have no states any more: they go as records alone, and only to where there is nothing yet, with the first one that has them.
+    #[error("{at}: the states before entry {kept_from} were dropped, and what had them is its record alone")]
+    Dropped {
+        /// The store, or the bundle.
+        at: String,
+        /// The first entry whose states are kept.
+        kept_from: u64,
+    },
     /// The system refused access.
     #[error("{at}: may not {action}: {source}")]
     Denied {
@@ -191,7 +199,7 @@ impl StoreError {
             StoreError::Occupied { .. } => ErrorCode::AlreadyExists,
             StoreError::Damaged { .. } | StoreError::Lost { .. } => ErrorCode::StoreDamaged,
             StoreError::TooNew { .. } => ErrorCode::StoreTooNew,
-            StoreError::Missing { .. } => ErrorCode::NotFound,
+            StoreError::Missing { .. } | StoreError::Dropped { .. } => ErrorCode::NotFound,
             StoreError::Denied { .. } | StoreError::Refused { .. } => ErrorCode::PermissionDenied,
             StoreError::Limited { limit, .. } => limit.info().code,
             StoreError::Uncertain { .. } => ErrorCode::CommitUncertain,

@@ -340,10 +340,20 @@ impl Store for MemoryStore {
         objects: &dyn Objects,
         streams: &[&[u8]],
     ) -> Result<Box<dyn Transaction + 's>, StoreError> {
+        self.begin_kept_from(record, objects, streams, 1)
+    }
+
+    fn begin_kept_from<'s>(
+        &'s self,
+        record: &Record,
+        objects: &dyn Objects,
+        streams: &[&[u8]],
+        kept_from: u64,
+    ) -> Result<Box<dyn Transaction + 's>, StoreError> {
         let streams = streams.iter().map(|bytes| (Digest::of(Kind::Stream, bytes), *bytes));
         let streams = streams.map(|(digest, bytes)| (digest, self.kept(&digest, bytes))).collect();
         let contents = self.lock();
-        let advance = self.head_of(&contents)?.advance(record)?;
+        let advance = self.head_of(&contents)?.advance_kept_from(record, kept_from)?;
         let new = self.gathered(Shelved::default(), &advance, objects)?;
         Ok(Box::new(Pending { store: self, contents, at: record.at, advance, new, streams }))
     }
@@ -353,8 +363,8 @@ impl Store for MemoryStore {
     }
 
     fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError> {
-        // It may be one over this one, and look here for what it has not: so it is asked for streams before the lock.
-        let mut kept = Vec::new();
+        // It may be one over this one, and look here for what it has not: so it is asked before the lock.
+        let (kept_from, mut kept) = (from.head()?.retained_from, Vec::new());
         for sealed in entries {
             kept.extend(streams(&sealed.open().map_err(|error| StoreError::entry(HERE, &error))?.record, from)?);
         }
@@ -362,7 +372,7 @@ impl Store for MemoryStore {
         let (mut head, objects) = (self.head_of(&contents)?, from.objects());
         let (mut new, mut taken) = (Shelved::default(), Vec::new());
         for sealed in entries {
-            let (record, advance) = head.take(sealed, owner)?;
+            let (record, advance) = head.take(sealed, owner, kept_from)?;
             new = self.gathered(new, &advance, &*objects)?;
             head = advance.head.clone();
             taken.push((record.at, advance));

@@ -178,6 +178,22 @@ pub trait Store: Send + Sync {
         streams: &[&[u8]],
     ) -> Result<Box<dyn Transaction + 's>, StoreError>;
 
+    /// The same of an entry that was made elsewhere, where the states before place `kept_from` were dropped: one before that place brings no state, which
+    /// only a store without states takes, and what is retained begins in that place.
+    ///
+    /// # Errors
+    /// As for [`begin`](Store::begin); or there are states here ([`StoreError::Dropped`]). A store that does not know of it misses the states.
+    fn begin_kept_from<'s>(
+        &'s self,
+        record: &Record,
+        objects: &dyn Objects,
+        streams: &[&[u8]],
+        kept_from: u64,
+    ) -> Result<Box<dyn Transaction + 's>, StoreError> {
+        let _ = kept_from;
+        self.begin(record, objects, streams)
+    }
+
     /// Begins and commits.
     ///
     /// # Errors
@@ -196,7 +212,7 @@ pub trait Store: Send + Sync {
 
     /// Appends entries that were made elsewhere, all of them or, where a store can do that, none. Each must come to the same bytes when it is
     /// made again here; what they lead to is read `from` the store that has them. Whom they name as the instance's counts for nothing
-    /// here: who might use it before may, and so may `owner`.
+    /// here: who might use it before may, and so may `owner`. What `from` has no states of any more is taken [without](Store::begin_kept_from).
     ///
     /// # Errors
     /// As for [`commit`](Store::commit); or one is for another place than the next one ([`StoreError::Forked`]), as when somebody appends one first; or

@@ -33,11 +33,24 @@ pub struct Transition {
 }
 
 impl Advance {
-    /// Takes all of the new states that `shelf` does not hold in from `source`.
+    /// Takes all of the new states that `shelf` does not hold in from `source`: none with an entry whose states are not kept any more, and with the
+    /// first one whose states are, all of the state that it stands on too.
     ///
     /// # Errors
     /// As for [`absorb`].
     pub fn absorb(&self, shelf: &mut dyn Shelf, source: &dyn Objects) -> Result<(), StoreError> {
+        let (sequence, kept_from) = (self.sealed.sequence, self.head.retained_from);
+        if sequence < kept_from {
+            return Ok(());
+        }
+        if sequence == kept_from {
+            for (volume, tree) in &self.head.state {
+                let changed = self.changed.iter().find(|change| change.volume == *volume);
+                if let Some(before) = changed.map_or(Some(*tree), |change| change.before) {
+                    absorb(shelf, source, None, before)?;
+                }
+            }
+        }
         self.changed.iter().try_for_each(|change| absorb(shelf, source, change.before, change.after))
     }
 }
@@ -92,18 +105,35 @@ impl Head {
         Ok(Advance { sealed, head, changed })
     }
 
-    /// Appends an entry that was made elsewhere, or refuses it; [`crate::Store::take`] states the rule.
+    /// The same of an entry of a ledger of which the states before place `kept_from` are not to be had: [`crate::Store::begin_kept_from`] states the
+    /// rule.
+    ///
+    /// # Errors
+    /// As for [`advance`](Head::advance); or there are entries here whose states are kept, and this one has none ([`StoreError::Dropped`]).
+    pub fn advance_kept_from(&self, record: &Record, kept_from: u64) -> Result<Advance, StoreError> {
+        let mut advance = self.advance(record)?;
+        if advance.sealed.sequence < kept_from {
+            if self.last.sequence > 0 && self.retained_from <= self.last.sequence {
+                return Err(StoreError::Dropped { at: "the bundle".to_owned(), kept_from });
+            }
+            advance.head.retained_from = kept_from;
+        }
+        Ok(advance)
+    }
+
+    /// Appends an entry that was made elsewhere, where the states before place `kept_from` are not kept any more, or refuses it; [`crate::Store::take`]
+    /// states the rule.
     ///
     /// # Errors
     /// It is not for the place behind the last entry ([`StoreError::Forked`]): somebody appended another one since it was made, or one before it is
-    /// missing. Or the entry contradicts itself, or comes to something else here.
-    pub fn take(&self, sealed: &Sealed, owner: &Owner) -> Result<(Record, Advance), StoreError> {
+    /// missing. Or the entry contradicts itself, or comes to something else here; or as for [`advance_kept_from`](Head::advance_kept_from).
+    pub fn take(&self, sealed: &Sealed, owner: &Owner, kept_from: u64) -> Result<(Record, Advance), StoreError> {
         let Entry { sequence, previous, record, .. } =
             sealed.open().map_err(|error| StoreError::entry("the bundle", &error))?;
         if self.last.sequence.checked_add(1) != Some(sequence) || previous != self.last.hash {
             return Err(StoreError::Forked { sequence });
         }
-        let mut advance = self.advance(&record)?;
+        let mut advance = self.advance_kept_from(&record, kept_from)?;
         if advance.sealed != *sealed {
             return Err(StoreError::other_here(sealed.sequence));
         }

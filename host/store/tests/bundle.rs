@@ -3,12 +3,12 @@
 
 mod common;
 
-use common::{change, each_keeper, no_objects, put, volume};
+use common::{change, each_keeper, no_objects, put, record, volume};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::ledger::{Entry, EntryKind, Origin, Owner, Pin, Record, Sealed, SecretKey, Standing, origin};
 use hutch_model::snapshot::{self, Name, Node, Part, Parts, Prefix, Totals, Tree, TreeObject, empty_tree};
-use hutch_store::{MemoryStore, Store, StoreError, bundle};
+use hutch_store::{MemoryStore, Retention, Store, StoreError, bundle};
 use std::sync::Arc;
 
 const MAGIC: &[u8] = b"hutch-bundle-1\n";
@@ -398,6 +398,48 @@ fn of_what_was_made_elsewhere_all_is_taken_or_nothing() {
         assert_eq!((stats.entries, stats.objects, stats.streams), (0, 0, 0), "something is left of what was refused");
         assert_eq!(store.check().unwrap(), []);
     });
+}
+
+/// After a collection the first entries go as they are there, and the first one whose states are kept stands on a state that is whole.
+#[test]
+fn what_has_no_state_any_more_goes_as_its_record_alone() {
+    let made = filled();
+    made.collect(&Retention { keep_last: 3, newer_than: None }, &record(EntryKind::Collect, 99)).unwrap();
+    put(&made, &[("file", "later")]);
+    let head = made.head().unwrap();
+    assert_eq!((head.last.sequence, head.retained_from), (14, 10));
+    for bytes_max in [1, 3_000, usize::MAX] {
+        let parts: Vec<bundle::Part> =
+            bundle::Parts::of(&made, 0, u64::MAX, bytes_max).collect::<Result<_, _>>().unwrap();
+        assert!(parts[0].last.sequence >= 10, "nothing stands on a record alone");
+        let other = memory();
+        parts.iter().for_each(|part| assert!(bundle::take_in(&other, &part.bytes).is_ok()));
+        assert_eq!((other.head().unwrap(), other.check().unwrap()), (head.clone(), Vec::new()));
+    }
+    let whole = bundle::export(&made, 0).unwrap();
+    let trial = memory();
+    bundle::take_in(&trial, &whole).unwrap();
+    let own = Owner { origin: Origin::installed(), package: empty_tree() };
+    each_keeper(|store| {
+        store.take(&trial.entries(1, 99).unwrap(), &trial, &own).unwrap();
+        let there = store.head().unwrap();
+        assert_eq!((there.last, there.retained_from), (head.last, 10));
+        put(store, &[("file", "and on")]);
+        assert_eq!(store.check().unwrap(), []);
+    });
+    // Where there are states they stay, and no part begins or ends among what has none.
+    let begun = memory();
+    bundle::take_in(&begun, &bundle::Parts::of(&filled(), 0, 2, usize::MAX).next().unwrap().unwrap().bytes).unwrap();
+    let dropped = |error: StoreError| matches!(error, StoreError::Dropped { kept_from: 10, .. });
+    assert!(dropped(bundle::take_in(&begun, &whole).unwrap_err()));
+    assert_eq!((begun.head().unwrap().last.sequence, begun.head().unwrap().retained_from), (2, 1));
+    for (after, to) in [(2, u64::MAX), (0, 5)] {
+        assert!(dropped(bundle::Parts::of(&made, after, to, usize::MAX).next().unwrap().unwrap_err()), "{after}");
+    }
+    let alone = made.entries(1, 1).unwrap().remove(0);
+    let cut = part(&[(b'K', &10_u64.to_le_bytes()[..]), (b'E', &alone.bytes[..])]);
+    let error = bundle::take_in(&memory(), &cut).unwrap_err();
+    assert!(error.to_string().contains("ends before the first entry"), "{error}");
 }
 
 /// What a run begins to do to granted folders and how that ended go together, or not at all.

@@ -66,7 +66,8 @@ fn a_link_signs_a_person_in_once_and_is_no_token() {
         assert_eq!(answer.status, status, "{answer:?}");
     }
     // Who signs out does so from a page of this server; the session is over for good, and the code too.
-    let leave = |cookie: &str, origin: &str| server.request("POST", "/leave", &[("cookie", cookie), ("origin", origin)], None);
+    let leave =
+        |cookie: &str, origin: &str| server.request("POST", "/leave", &[("cookie", cookie), ("origin", origin)], None);
     let button = "action=\"/leave\"";
     assert!(with(cookie, "/").body.contains(button));
     assert_eq!(leave(cookie, "https://evil.example").status, 403);

@@ -103,6 +103,8 @@ pub(crate) struct InstanceExported {
     pub(crate) files: Vec<PathBuf>,
     pub(crate) bytes: usize,
     pub(crate) entries: u64,
+    /// How many of them are records alone, because gc has dropped their states
+    pub(crate) dropped: u64,
     pub(crate) last: Pinned,
 }
 
@@ -115,10 +117,12 @@ pub(crate) struct InstanceImported {
     pub(crate) equal: usize,
     /// How many of them by a package that the files bring, which is as good as they are
     pub(crate) by_carried: u64,
-    /// Runs that can't be made again, and kept nothing
+    /// Runs that can't be made again, and kept nothing, or no state any more
     pub(crate) not_reproducible: usize,
     /// Changes of the state that no run came to, and that are taken as the files tell them
     pub(crate) as_told: u64,
+    /// Entries that came as records alone, because their states had been dropped: nothing of them is proved
+    pub(crate) dropped: u64,
     /// Runs that a person confirmed elsewhere, as the files tell it, and nobody here
     pub(crate) confirmed: u64,
     /// Plans of calls that nobody here asked for: carrying one out, by its name, asks always

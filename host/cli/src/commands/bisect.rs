@@ -99,7 +99,8 @@ pub(super) fn found(
     let first = first_of(from, to, |sequence| -> Result<bool, Fault> {
         job.after(sequence)?;
         let mapped = job.run(&call)?;
-        let holds = holds(path, &mapped).map_err(|report| Fault::from(report).of(&format!("after entry {sequence}")))?;
+        let holds =
+            holds(path, &mapped).map_err(|report| Fault::from(report).of(&format!("after entry {sequence}")))?;
         tried.push(Tried { sequence, holds, exit_status: mapped.verdict.exit_status() });
         Ok(holds)
     })?;

@@ -62,13 +62,16 @@ pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
-/// Those of packages on this machine, some of the packages' slugs, and how many packages were searched, if some were not.
+/// What was found, some of the packages' slugs, and how many packages were searched, if some were not.
+type Here = (Vec<FoundItem>, BTreeSet<String>, Option<Searched>);
+
+/// Those of packages on this machine.
 fn here(
     global: &Global,
     own: &FindArguments,
     policy: &Policy,
     output: &Output,
-) -> Result<(Vec<FoundItem>, BTreeSet<String>, Option<Searched>), Fault> {
+) -> Result<Here, Fault> {
     let (mut known, mut slugs, mut room) = (Vec::new(), BTreeSet::new(), find::Searched::default());
     let mut searched = Searched { packages: 0, left_out: 0 };
     catalog::each(global, &own.folders, output, |outline, place| {

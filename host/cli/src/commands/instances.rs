@@ -44,8 +44,8 @@ pub(crate) enum InstanceCommand {
     Purge(InstanceArguments),
     /// Export an instance
     ///
-    /// Its entries, states, inputs and outputs, and no key, as one file: for another home, a browser tab or a safe place. Its bytes follow from
-    /// the ledger. With --part-bytes as FILE.0001, FILE.0002 and so on, each for whoever took in the one before.
+    /// Its entries, states, inputs and outputs, and no key, as one file: for another home, a browser tab or a safe place. Of entries whose states gc
+    /// has dropped it holds the records alone. Its bytes follow from the ledger. With --part-bytes as FILE.0001, FILE.0002 and so on, each for whoever took in the one before.
     /// With --volume the files of one volume, into a folder.
     Export(InstanceExportArguments),
     /// Import an instance
@@ -203,6 +203,7 @@ fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Re
     let after = place(&own.after)?.map_or(0, |pin| pin.sequence);
     let last = place(&own.to)?.map_or_else(|| Ok(session.head()?.last), Ok::<_, Failure>)?;
     let entries = last.sequence.checked_sub(after).ok_or_else(|| Fault::usage("--after is behind --to"))?;
+    let dropped = session.head()?.retained_from.saturating_sub(1).saturating_sub(after);
     let bytes_max = own.part_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
     let (mut files, mut bytes) = (Vec::new(), 0);
     let packages = match own.packages {
@@ -237,6 +238,7 @@ fn export(global: &Global, own: &InstanceExportArguments, output: &Output) -> Re
         files,
         bytes,
         entries,
+        dropped,
         last: last.into(),
     };
     output.answer("instance export", InstanceExports::Instance(result), human::fields)
@@ -302,6 +304,7 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
         by_carried: taken.by_carried,
         not_reproducible: count(|verified| matches!(verified, Verified::NotReproducible(_))),
         as_told: taken.as_told,
+        dropped: taken.dropped,
         confirmed: taken.confirmed,
         plans: taken.plans,
         last: taken.verified.last().map(|(sealed, _)| sealed.pin().into()),

@@ -137,7 +137,8 @@ impl Compared<'_> {
 
 /// Where there is no lock, nobody has said what is to be installed; one of nothing would say nothing either.
 fn missing(global: &Global, file: Option<&PathBuf>) -> Fault {
-    let absent = Fault::new(ErrorCode::NotFound, format!("no package is named, and there is no {}", path(file).display()));
+    let absent =
+        Fault::new(ErrorCode::NotFound, format!("no package is named, and there is no {}", path(file).display()));
     if packages::installed(global).is_ok_and(|installed| installed.pins().is_ok_and(|pins| pins.is_empty())) {
         return absent.suggest("name what to install, as a folder, a file or oci://HOST/REPOSITORY:TAG");
     }

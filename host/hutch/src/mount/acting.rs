@@ -421,7 +421,9 @@ impl<'m> Found<'m> {
                             left.extend(parts(&target));
                         }
                         Err(error) if error.kind() == io::ErrorKind::InvalidFilename => {
-                            return Err(CarryError::Untold("a link is in it that no path is long enough for".to_owned()));
+                            return Err(CarryError::Untold(
+                                "a link is in it that no path is long enough for".to_owned(),
+                            ));
                         }
                         _ => {}
                     }

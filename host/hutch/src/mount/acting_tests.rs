@@ -200,7 +200,8 @@ fn deep_folders_and_long_paths_are_counted() {
 #[test]
 fn a_strangers_link_in_a_shared_folder_leads_nowhere() {
     use std::os::unix::fs::lchown;
-    let granted = Granted::new(&[("shared/mine/a", "1"), ("shared/.git/", ""), ("shared/HEAD", "ref: refs/heads/main\n")]);
+    let granted =
+        Granted::new(&[("shared/mine/a", "1"), ("shared/.git/", ""), ("shared/HEAD", "ref: refs/heads/main\n")]);
     symlink("mine", granted.at("shared/.vscode")).unwrap();
     symlink("../mine/a", granted.at("shared/.git/a")).unwrap();
     let by = || Mount::open(&granted.at("shared/mine"), Access::ReadWrite).unwrap().is_acted_on_by().map(str::to_owned);
@@ -282,7 +283,8 @@ fn a_name_that_a_run_was_not_shown_is_no_conflict() {
     let own = Granted::new(&[("key", "k")]);
     std::fs::hard_link(own.at("key"), granted.at("mine")).unwrap();
     let mount = granted.mount().without(&[own.at("")]);
-    let error = carry(&mount, &ran(&mount, &[("a", "1"), ("d/x", "1"), ("mine", "2")]), Hands::default()).err().unwrap();
+    let error =
+        carry(&mount, &ran(&mount, &[("a", "1"), ("d/x", "1"), ("mine", "2")]), Hands::default()).err().unwrap();
     assert!(matches!(&error, CarryError::NotShown(path) if path == "mine"), "{error}");
     assert_eq!(std::fs::read_to_string(own.at("key")).unwrap(), "k");
 }

@@ -92,9 +92,14 @@ pub(super) fn append(connection: &Connection, path: &Path, parts: Parts<'_>) -> 
 pub(super) fn take(
     connection: &Connection,
     path: &Path,
-    (sealed, from, owner): (&Sealed, &dyn Store, &Owner),
+    (sealed, from, owner, kept_from): (&Sealed, &dyn Store, &Owner, u64),
 ) -> Result<Sealed, StoreError> {
-    let (record, advance) = head(connection, path)?.take(sealed, owner)?;
+    let before = head(connection, path)?;
+    let (record, advance) = before.take(sealed, owner, kept_from)?;
+    if advance.head.retained_from != before.retained_from {
+        let from = advance.head.retained_from.to_be_bytes();
+        set_meta(connection, Fact::RetainedFrom, &from).map_err(|error| database(path, error))?;
+    }
     let streams = streams(&record, from)?;
     let streams: Vec<&[u8]> = streams.iter().map(|bytes| &**bytes).collect();
     write(connection, path, (&record, &*from.objects(), &streams), advance)

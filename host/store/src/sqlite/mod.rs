@@ -203,9 +203,10 @@ impl Store for SqliteStore {
 
     fn take(&self, entries: &[Sealed], from: &dyn Store, owner: &Owner) -> Result<(), StoreError> {
         let Some(last) = entries.last() else { return Ok(()) };
+        let kept_from = from.head()?.retained_from;
         let mut pending = Pending::open(self, Sync::Now)?;
         for sealed in entries {
-            pending.take((sealed, from, owner))?;
+            pending.take((sealed, from, owner, kept_from))?;
         }
         pending.end(last.sequence)
     }

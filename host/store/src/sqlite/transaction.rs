@@ -68,7 +68,7 @@ impl<'s> Pending<'s> {
     }
 
     /// The same with an entry that was made elsewhere.
-    pub(super) fn take(&mut self, parts: (&Sealed, &dyn Store, &Owner)) -> Result<Sealed, StoreError> {
+    pub(super) fn take(&mut self, parts: (&Sealed, &dyn Store, &Owner, u64)) -> Result<Sealed, StoreError> {
         self.write(|connection, path| ledger::take(connection, path, parts))
     }
 

@@ -187,7 +187,9 @@ fn enter(site: &Site, parts: &Parts) -> Response<Body> {
 fn leave(site: &Site, parts: &Parts) -> Response<Body> {
     let cookie = site.guard.link.as_ref().and_then(|link| link.end(&parts.headers));
     let (title, told) = match cookie {
-        Some(_) => ("Signed out", "To come back, give a token as the password, or start the server again for another link."),
+        Some(_) => {
+            ("Signed out", "To come back, give a token as the password, or start the server again for another link.")
+        }
         None => ("Not signed out", "You came with a password, which the browser keeps until it is closed."),
     };
     let mut response = html(StatusCode::OK, shape::page(title, &html! { p { (told) } }));
