@@ -55,6 +55,19 @@ pub fn enter(left: &[Left<'_>]) -> Result<Held, PathsError> {
     Err(PathsError::Missing(format!("nothing here judges paths, for {} folders", left.len())))
 }
 
+/// Leaves this thread and all that it starts, for good, with changes below this folder alone: elsewhere nothing is made, written, moved or
+/// removed, and no process outside is signalled if the kernel knows of that. What is read and started is judged by nothing, nor is the
+/// network, and a program may be started; other threads are as they were.
+///
+/// # Errors
+/// See [`PathsError`]. Nothing was put up.
+pub fn change_only_below(folder: &Dir) -> Result<(), PathsError> {
+    #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    return linux::change_only_below(folder);
+    #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    Err(PathsError::Missing(format!("nothing here judges paths, as those below {folder:?}")))
+}
+
 /// The version of Landlock that this kernel has; 0 if it has none.
 pub fn abi() -> u32 {
     #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -67,8 +80,8 @@ pub fn abi() -> u32 {
 mod linux {
     use super::{Held, Left, May, PathsError};
     use landlock::{
-        ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, RestrictSelf,
-        Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, make_bitflags,
+        ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, PathBeneath, PathFd,
+        RestrictSelf, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope, make_bitflags,
     };
     use std::os::fd::AsFd;
     use std::time::Duration;
@@ -113,6 +126,33 @@ mod linux {
             RulesetStatus::FullyEnforced => Held::Whole,
             _ => Held::Partly,
         })
+    }
+
+    /// What programs make beside files, folders and links.
+    const SPECIAL: BitFlags<AccessFs> = make_bitflags!(AccessFs::{MakeChar | MakeBlock | MakeFifo | MakeSock});
+
+    /// Devices that programs write to, and that keep nothing.
+    const SINKS: [&str; 3] = ["/dev/null", "/dev/full", "/dev/tty"];
+
+    pub(super) fn change_only_below(folder: &Dir) -> Result<(), PathsError> {
+        if abi() == 0 {
+            return Err(PathsError::Missing("this system has no Landlock, or keeps it from hutch".to_owned()));
+        }
+        keep_below(folder).map_err(|error| PathsError::Missing(error.to_string()))
+    }
+
+    fn keep_below(folder: &Dir) -> Result<(), RulesetError> {
+        let mut ring = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(CHANGE | SPECIAL)?
+            .set_compatibility(CompatLevel::BestEffort)
+            .scope(Scope::Signal)?
+            .create()?
+            .add_rule(PathBeneath::new(folder.as_fd(), CHANGE | SPECIAL))?;
+        for sink in SINKS.iter().filter_map(|path| PathFd::new(path).ok()) {
+            ring = ring.add_rule(PathBeneath::new(sink, AccessFs::WriteFile))?;
+        }
+        ring.restrict_self().map(|_| ())
     }
 
     /// Waits for threads that are ending, until there is this one alone.
