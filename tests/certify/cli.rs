@@ -128,3 +128,40 @@ fn a_native_program_is_not_asked_to_destroy_anything() {
     let missing = certify(&machine, &["--program", "/no/such/program"]);
     assert_eq!(missing.status, 20);
 }
+
+/// What a program that says that it reads does: emptied files of its home are seen, and one elsewhere it can't empty.
+#[test]
+fn a_native_program_that_says_that_it_reads_is_not_believed() {
+    let machine = Machine::new();
+    let victim = machine.path("victim");
+    std::fs::write(&victim, "kept").expect("a file");
+    let script = repository().join("tests/certify/cram.sh");
+    let words = [script.display().to_string(), victim.display().to_string()];
+    let report = report(&certify(&machine, &["--program", "/bin/sh", "--", &words[0], &words[1]]));
+    let statuses = statuses(&report);
+    for (id, status) in [("G4", "fail"), ("G3", "fail"), ("G8", "fail"), ("G9", "fail"), ("S4", "fail")] {
+        assert_eq!(statuses[id], status, "{id}: {report}");
+    }
+    match report["outside"].as_str() {
+        Some("refused") => assert_eq!(std::fs::read_to_string(&victim).expect("it is there"), "kept"),
+        // The system has nothing that would keep it.
+        outside => assert_eq!(outside, Some("unseen"), "{report}"),
+    }
+}
+
+#[test]
+fn what_is_drawn_is_other_at_each_run_and_a_seed_repeats_it() {
+    let machine = Machine::new();
+    let drawn = |more: &[&str]| {
+        let report = report(&certify(&machine, &[&["packages/notes"], more].concat()));
+        // An issue has an identifier of its own each time.
+        let rules = report["rules"].as_array().expect("rules").iter();
+        let rules: Vec<Value> = rules.filter(|rule| !rule["id"].to_string().starts_with("\"F")).cloned().collect();
+        (report["seed"].as_str().expect("a seed").to_owned(), rules)
+    };
+    let first = drawn(&[]);
+    assert_eq!(drawn(&["--seed", &first.0]), first);
+    let other = drawn(&[]);
+    assert!(other.0 != first.0 && other.1 != first.1, "{} {}", other.0, first.0);
+    assert_eq!(drawn(&["--seed", "7"]).0, format!("07{}", "0".repeat(62)));
+}

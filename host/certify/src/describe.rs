@@ -181,6 +181,13 @@ impl Parameter {
         self.choices.is_empty() && matches!(self.kind.as_deref(), None | Some("string" | "path" | "text" | "file"))
     }
 
+    /// Whether it is prose, and no path that is said to be prose: its name tells.
+    pub fn is_prose(&self) -> bool {
+        const PATHS: [&str; 7] = ["file", "filename", "path", "dir", "directory", "folder", "keyfile"];
+        let name = self.name.to_lowercase();
+        self.free_text && !name.split(['-', '_']).any(|word| PATHS.contains(&word))
+    }
+
     /// Whether it is a moment, which may be that of the call if it is not given.
     pub fn is_moment(&self) -> bool {
         self.position.is_none()

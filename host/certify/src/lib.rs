@@ -12,6 +12,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests reach for what they prepare"))]
 
 pub mod describe;
+pub mod draw;
 pub mod judge;
 pub mod read;
 pub mod report;

@@ -3,7 +3,7 @@
 use crate::judge::overridable;
 use crate::rule::{Finding, Level, Rule, Status};
 use crate::survey::Survey;
-use crate::target::Contract;
+use crate::target::{Contract, Outside};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -54,6 +54,11 @@ pub struct Report {
     pub sandboxed: bool,
     /// Whether changing and destructive calls were made.
     pub all_calls: bool,
+    /// What becomes of what a native program changes outside of its home, where it does not keep inside by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
+    /// From this follow the words, the moments and the chances of all calls: `--seed` repeats them.
+    pub seed: String,
     /// The contract that it was held to.
     pub contract: Contract,
     /// The highest level reached.
@@ -109,6 +114,8 @@ impl Report {
             target: survey.facts.name.clone(),
             sandboxed: survey.facts.sandboxed,
             all_calls: survey.facts.may_change,
+            outside: survey.facts.outside,
+            seed: survey.facts.draws.0.to_string(),
             contract: survey.facts.contract,
             level: level(&rules),
             asked: Level::Friendly,
@@ -159,16 +166,22 @@ impl Report {
     pub fn to_text(&self) -> String {
         let mut text = String::new();
         let summary = &self.summary;
-        let place = match (self.sandboxed, self.all_calls) {
-            (true, _) => "in the sandbox",
-            (false, true) => "not sandboxed, in a home of its own",
-            (false, false) => "NOT sandboxed, so only calls that should change nothing were made",
+        let place = match (self.sandboxed, self.all_calls, self.outside) {
+            (true, ..) => "in the sandbox",
+            (false, true, _) => "not sandboxed, in a home of its own",
+            (false, false, Some(Outside::Refused)) => {
+                "NOT sandboxed, its files kept to its home; only calls that should change nothing were made"
+            }
+            (false, false, _) => {
+                "NOT sandboxed, with nothing around it, so only calls that should change nothing were made"
+            }
         };
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{}: level {} ({} asked), {place}", self.target, self.level_name(), self.asked.name());
         if let Some(raw) = self.level_without_host {
             let _ = writeln!(text, "without the host before it: level {}", raw.map_or("none", Level::name));
         }
+        let _ = writeln!(text, "drawn by --seed {}", self.seed);
         let _ = writeln!(
             text,
             "{} rules: {} pass, {} by the host, {} not applicable, {} fail, {} unknown; {} calls",

@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, reason = "a helper of a test that fails is the test failing")]
 
 mod cheats;
+mod crammed;
 mod description;
 mod flaws;
 mod hosted;

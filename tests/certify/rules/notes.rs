@@ -322,7 +322,17 @@ fn succeed(parsed: &Parsed, mut result: Value) -> Reply {
         }
     };
     if parsed.has("redact") {
-        text = text.replace("ada.probe@example.com", "[redacted]");
+        text = redacted(&text);
     }
     Reply { stdout: text, ..Reply::default() }
+}
+
+/// Without addresses.
+fn redacted(text: &str) -> String {
+    let ends = |c: char| c == ' ' || c == '"';
+    let parts = text.split_inclusive(ends).map(|part| match part.contains('@') {
+        true => format!("[redacted]{}", part.trim_start_matches(|c| !ends(c))),
+        false => part.to_owned(),
+    });
+    parts.collect()
 }

@@ -2,11 +2,16 @@
 
 use crate::description;
 use crate::notes::{self, Reply};
+use hutch_certify::draw::Draws;
 use hutch_certify::rule::Finding;
 use hutch_certify::target::{Contract, Facts, Files, Moment, Observation, Options, Start, Stdin, Target, TargetError};
 use hutch_model::digest::{Digest, Kind};
+use hutch_model::invocation::Seed;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+
+/// What all calls here are made with.
+pub(crate) const DRAWS: Draws = Draws(Seed([7; 32]));
 
 /// A call as a flaw sees it.
 pub(crate) struct Call<'c> {
@@ -15,6 +20,8 @@ pub(crate) struct Call<'c> {
     pub(crate) held_open: bool,
     pub(crate) environment: &'c [(String, String)],
     pub(crate) moment: Moment,
+    /// When that is.
+    pub(crate) now_ns: u64,
     /// How many calls there were before.
     pub(crate) nth: usize,
     pub(crate) help: &'c Value,
@@ -93,6 +100,7 @@ impl ScriptedTarget {
             Some((error["code"].as_str()?.to_owned(), u8::try_from(error["exit_status"].as_u64()?).ok()?))
         });
         let facts = Facts {
+            draws: DRAWS,
             files: Some(Files(files)),
             stored_codes: codes.collect(),
             stored_description: Some(help.clone()),
@@ -127,6 +135,7 @@ impl Target for ScriptedTarget {
             held_open: options.stdin == Stdin::HeldOpen,
             environment: &options.environment,
             moment: options.moment,
+            now_ns: DRAWS.moment(options.moment, self.calls).0,
             nth: self.calls,
             help: &self.help,
         };

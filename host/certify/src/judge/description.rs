@@ -200,7 +200,15 @@ fn descriptions(survey: &Survey) -> Finding {
         if said.peek().is_none() {
             return Some("has no description".to_owned());
         }
-        let more = |text: &str| text.trim().trim_end_matches('.').to_lowercase() != name.to_lowercase();
+        // What says of every command the same says nothing of one.
+        const EMPTY: [&str; 9] = ["a", "an", "the", "this", "that", "it", "is", "command", "called"];
+        let words = |text: &str| {
+            let lower = text.to_lowercase();
+            let words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect::<Vec<String>>()
+        };
+        let own = words(name);
+        let more = |text: &str| words(text).iter().any(|it| !own.contains(it) && !EMPTY.contains(&it.as_str()));
         (!said.any(more)).then(|| "is described by its name alone".to_owned())
     })
 }

@@ -112,7 +112,7 @@ fn message(survey: &Survey) -> Finding {
 }
 
 fn suggestion(survey: &Survey) -> Finding {
-    of_told(survey, |told| match told.suggestion.is_some_and(|text| !text.trim().is_empty()) {
+    of_told(survey, |told| match told.suggestion.is_some_and(|text| text.chars().any(char::is_alphanumeric)) {
         true => Ok(()),
         false => Err("the error has no suggestion".to_owned()),
     })

@@ -63,6 +63,18 @@ impl Kind {
         }
     }
 
+    fn of_status(status: Option<u8>) -> Option<Kind> {
+        const ALL: [Kind; 5] = [Kind::Authentication, Kind::Permission, Kind::NotFound, Kind::Conflict, Kind::General];
+        ALL.into_iter().find(|kind| Some(kind.status()) == status)
+    }
+
+    /// Whether a call that fails so, by its code or by its status, was under way: it asked who calls, looked for something, or failed in
+    /// general.
+    pub(super) fn is_under_way(code: &str, status: Option<u8>) -> bool {
+        let under_way = |kind: Kind| matches!(kind, Kind::Authentication | Kind::NotFound | Kind::General);
+        [Kind::of(code), Kind::of_status(status)].into_iter().flatten().any(under_way)
+    }
+
     const fn status(self) -> u8 {
         match self {
             Kind::Authentication => 10,

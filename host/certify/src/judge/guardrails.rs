@@ -2,8 +2,10 @@
 
 use super::safety::no_texts;
 use super::{Check, absent, each, ended, listed, refused, structured};
-use crate::rule::Finding;
-use crate::survey::{BESIDE, PERSONAL, Probe, Purpose, Survey};
+use crate::describe::Command;
+use crate::rule::{Finding, Status};
+use crate::survey::{BESIDE, Probe, Purpose, Survey, personal};
+use crate::target::Outside;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("G1", unknown_flags),
@@ -19,7 +21,7 @@ pub(super) const CHECKS: &[(&str, Check)] = &[
 
 /// Prose is neither a path nor a command, so it is not judged as one.
 fn no_plain_texts(survey: &Survey) -> Finding {
-    let exists = survey.description.all_parameters().any(|(_, it)| it.is_text() && !it.free_text);
+    let exists = survey.description.all_parameters().any(|(_, it)| it.is_text() && !it.is_prose());
     absent(survey, exists, "no parameter takes a text but prose")
 }
 
@@ -40,9 +42,27 @@ fn permissions(survey: &Survey) -> Finding {
     let unsaid = survey.description.commands.iter().filter(|command| command.effect.is_none());
     let mut broken: Vec<String> =
         unsaid.map(|command| format!("{} does not say whether it reads, writes or deletes", command.name())).collect();
-    let liars = survey.reads().filter(|probe| probe.seen.unchanged() == Some(false));
+    const READ: [Purpose; 9] = [
+        Purpose::Valid,
+        Purpose::First,
+        Purpose::Again,
+        Purpose::MuchLater,
+        Purpose::DeclaredEnvironment,
+        Purpose::OtherEnvironment,
+        Purpose::Human,
+        Purpose::Quiet,
+        Purpose::Fields,
+    ];
+    let reads = survey.of_purposes(&READ).filter(|probe| survey.command(probe).is_some_and(Command::is_reading));
+    let liars = reads.filter(|probe| probe.seen.unchanged() == Some(false));
     broken.extend(liars.map(|probe| format!("{}, it changed the state", probe.shown())));
-    listed("every command says what it may do, and reading commands change nothing", broken)
+    let judged = listed("every command says what it may do, and reading commands change nothing", broken);
+    match (judged.status, survey.facts.outside) {
+        (Status::Pass, Some(Outside::Unseen)) => {
+            Finding::unknown("nothing here keeps a program from changing something outside of its home, or sees it")
+        }
+        _ => judged,
+    }
 }
 
 fn redaction(survey: &Survey) -> Finding {
@@ -60,6 +80,7 @@ fn redaction(survey: &Survey) -> Finding {
 
 /// Whether personal data did not come through, and everything else did.
 pub(super) fn redacted(survey: &Survey, purpose: Purpose, none: Finding) -> Finding {
+    let personal = personal(survey.facts.draws);
     let holds = |probe: &Probe, text: &str| String::from_utf8_lossy(&probe.seen.stdout).contains(text);
     let plainly =
         |probe: &Probe| probe.args.iter().filter(|word| *word != "--redact").cloned().collect::<Vec<String>>();
@@ -69,7 +90,7 @@ pub(super) fn redacted(survey: &Survey, purpose: Purpose, none: Finding) -> Find
     };
     let redacted = survey.of_purpose(purpose).filter(|probe| of_call(probe).is_some());
     each(redacted, none, |probe| match of_call(probe) == Some(probe.seen.status) {
-        true if holds(probe, PERSONAL) => Err("personal data came through".to_owned()),
+        true if holds(probe, &personal) => Err("personal data came through".to_owned()),
         true if !holds(probe, BESIDE) => Err("what is not personal is gone too".to_owned()),
         true => Ok(()),
         false => Err("ended in another way than without".to_owned()),
@@ -94,9 +115,8 @@ fn volume(survey: &Survey) -> Finding {
     })
 }
 
-/// What is hard to check is refused, and nothing that is refused leaves a trace or ends in a crash.
+/// What can't be checked is refused as what is wrong is: nothing of it is looked up or done, and it ends in no crash.
 fn fail_closed(survey: &Survey) -> Finding {
-    const HARD: [Purpose; 2] = [Purpose::Overflow, Purpose::BatchMalformed];
     const REFUSED: [Purpose; 7] = [
         Purpose::Overflow,
         Purpose::BatchMalformed,
@@ -106,8 +126,5 @@ fn fail_closed(survey: &Survey) -> Finding {
         Purpose::WrongType,
         Purpose::ShellSyntax,
     ];
-    each(survey.of_purposes(&REFUSED), no_texts(survey), |probe| {
-        ended(probe)?;
-        if HARD.contains(&probe.purpose) { refused(probe) } else { Ok(()) }
-    })
+    each(survey.of_purposes(&REFUSED), no_texts(survey), refused)
 }

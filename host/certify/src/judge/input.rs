@@ -75,12 +75,35 @@ fn batches(survey: &Survey) -> Finding {
     let taken = |command: &Option<usize>| {
         survey.of_purpose(Purpose::Batch).any(|probe| probe.command == *command && probe.seen.status == Some(0))
     };
+    let of = |purpose, command: &Option<usize>| {
+        let mut calls = survey.of_purpose(purpose).filter(|probe| probe.seen.status == Some(0));
+        calls.find(|probe| probe.command == *command)
+    };
+    let changed = |probe: &Probe| probe.seen.unchanged() == Some(false);
+    let idle = |command: &Option<usize>| {
+        let alone = of(Purpose::BatchAlone, command).is_some_and(changed);
+        let by_batch = |probe: &Probe| probe.command == *command && probe.seen.status == Some(0) && changed(probe);
+        alone && taken(command) && !survey.of_purpose(Purpose::Batch).any(by_batch)
+    };
+    // Where each of two entries changes something, both change something else than the first.
+    let halved = |command: &Option<usize>| {
+        let after = |probe: &Probe| probe.seen.state.map(|(_, after)| after);
+        let one = of(Purpose::Batch, command).filter(|probe| changed(probe));
+        let other = of(Purpose::BatchOther, command).filter(|probe| changed(probe));
+        let (Some(one), Some(_), Some(two)) = (one, other, of(Purpose::BatchOfTwo, command)) else { return false };
+        after(one) == after(two)
+    };
     let name = |command: &Option<usize>| survey.description.commands.get((*command)?).map(|command| command.name());
-    let broken: Vec<String> = tried.iter().filter(|command| !taken(command)).filter_map(name).collect();
-    listed(
-        format!("{} commands took a batch", tried.len()),
-        broken.into_iter().map(|name| format!("{name} took a batch of one in no known form")).collect(),
-    )
+    let broken = tried.iter().filter_map(|command| {
+        let what = match (taken(command), idle(command), halved(command)) {
+            (false, ..) => "took a batch of one in no known form",
+            (_, true, _) => "took a batch, and did nothing",
+            (.., true) => "took a batch of two, and did one of it",
+            _ => return None,
+        };
+        Some(format!("{} {what}", name(command)?))
+    });
+    listed(format!("{} commands took a batch", tried.len()), broken.collect())
 }
 
 fn missing(survey: &Survey) -> Finding {

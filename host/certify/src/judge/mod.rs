@@ -134,7 +134,8 @@ fn by_effect(survey: &Survey, has: fn(&Command) -> bool, reason: &str) -> Findin
     absent(survey, commands.iter().any(has), reason)
 }
 
-/// Whether a call was refused in an orderly way: by an exit status of its own, and without a trace.
+/// Whether a call was refused in an orderly way: by a code and an exit status of its own, and without a trace. Whoever looked for something
+/// that is not there, asked who calls, or failed in general did not refuse: the call was under way.
 fn refused(probe: &Probe) -> Result<(), String> {
     ended(probe)?;
     if !read::failed(&probe.seen) {
@@ -143,7 +144,12 @@ fn refused(probe: &Probe) -> Result<(), String> {
     if probe.seen.unchanged() == Some(false) {
         return Err("changed the state".to_owned());
     }
-    Ok(())
+    let code = read::told(&probe.seen).and_then(|told| told.code).unwrap_or_default();
+    match exit::Kind::is_under_way(&code, probe.seen.status) {
+        true if code.is_empty() => Err("was not refused, but failed".to_owned()),
+        true => Err(format!("was not refused, but failed: {code}")),
+        false => Ok(()),
+    }
 }
 
 /// Whether a call ended by itself.

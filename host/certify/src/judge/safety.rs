@@ -22,6 +22,16 @@ fn nothing_destructive(survey: &Survey) -> Finding {
 }
 
 fn needs_yes(survey: &Survey) -> Finding {
+    // What takes something out is destructive, whatever it says that it is.
+    let unmarked = survey.description.commands.iter().filter(|command| !command.is_destructive());
+    let taken = unmarked.filter_map(|command| {
+        let probe = survey.clears_everything(command).or_else(|| survey.loses_rows(command))?;
+        Some(format!("{} takes something out without a confirmation: {}", command.name(), probe.shown()))
+    });
+    let taken: Vec<String> = taken.collect();
+    if !taken.is_empty() {
+        return listed("", taken);
+    }
     each(survey.of_purpose(Purpose::Unconfirmed), nothing_destructive(survey), refused)
 }
 
@@ -114,19 +124,20 @@ fn marks(survey: &Survey) -> Finding {
         let marked = command.effect == Some(Effect::Delete) || command.confirmed;
         let says = keys.iter().any(|key| command.json.get(*key).is_some());
         let clears = survey.clears_everything(command);
+        let loses = || survey.loses_rows(command);
         match (says, marked) {
             (false, _) => Some(format!("{} does not say whether it is destructive", command.name())),
             (true, true) => None,
             (true, false) if command.is_named_destructive() => {
                 Some(format!("{} is not marked as destructive", command.name()))
             }
-            (true, false) => clears.map(|probe| {
-                format!(
-                    "{} is not marked as destructive, and left the state as it was before the first call: {}",
-                    command.name(),
-                    probe.shown()
-                )
-            }),
+            (true, false) => {
+                let of = |probe: &Probe, what: &str| {
+                    format!("{} is not marked as destructive, and {what}: {}", command.name(), probe.shown())
+                };
+                let clears = clears.map(|probe| of(probe, "left the state as it was before the first call"));
+                clears.or_else(|| Some(of(loses()?, "took rows out of a listing that it does not name")))
+            }
         }
     });
     listed(format!("{} commands", survey.description.commands.len()), broken.collect())
@@ -154,11 +165,10 @@ fn sanitize(survey: &Survey) -> Finding {
 
 /// Whether what hides did not come through.
 pub(super) fn sanitized(survey: &Survey, purpose: Purpose, none: Finding) -> Finding {
-    let hidden = HIDDEN.chars().find(|c| !c.is_ascii()).unwrap_or_default();
-    let escaped = format!("\\u{:04x}", u32::from(hidden));
+    let escaped = format!("\\u{:04x}", u32::from(HIDDEN));
     each(survey.of_purpose(purpose), none, |probe| {
         let printed = String::from_utf8_lossy(&probe.seen.stdout).to_lowercase();
-        match printed.contains(hidden) || printed.contains(&escaped) {
+        match printed.contains(HIDDEN) || printed.contains(&escaped) {
             true => Err("a hidden character came through".to_owned()),
             false if read::failed(&probe.seen) && read::told(&probe.seen).is_none() => Err("failed".to_owned()),
             false => Ok(()),

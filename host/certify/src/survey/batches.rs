@@ -29,17 +29,34 @@ impl Prober<'_> {
             .filter(|(_, command)| self.description.parameter(command, "json-input").is_some())
             .collect();
         for (at, command) in commands {
+            let parts = match self.valid.get(&at) {
+                Some(parts) => parts.clone(),
+                None => self.values.required_only(&command, 0),
+            };
+            if !command.is_reading() {
+                let options = Options { confirmed: true, ..Options::default() };
+                self.call(Purpose::BatchAlone, Some(at), "", self.confirmed(&command, &parts), &options)?;
+            }
             let mut form = None;
-            for (bare, entry) in self.entries(at, &command) {
+            for (nth, (bare, entry)) in self.entries(&command, &parts).into_iter().enumerate() {
                 let seen = self.batch(Purpose::Batch, at, &command, &bare, &json!([entry.clone()]).to_string())?;
                 if seen.status == Some(0) && form.is_none() {
-                    form = Some((bare, entry));
+                    form = Some((nth, bare, entry));
                 }
             }
-            let Some((bare, entry)) = form else { continue };
+            let Some((nth, bare, entry)) = form else { continue };
+            let text = command.parameters.iter().find(|parameter| parameter.free_text && !command.is_reading());
+            let others = text.map(|text| self.entries(&command, &parts.replaced(text, &self.word("other entry"))));
+            // Under the same bare arguments, or it is another call.
+            let other = others.and_then(|others| others.into_iter().nth(nth)).filter(|(own, _)| *own == bare);
+            if let Some((_, other)) = other {
+                self.batch(Purpose::BatchOther, at, &command, &bare, &json!([other.clone()]).to_string())?;
+                self.batch(Purpose::BatchOfTwo, at, &command, &bare, &json!([entry.clone(), other]).to_string())?;
+            }
             let many = Value::Array(vec![entry; TOO_MANY]).to_string();
             self.batch(Purpose::BatchTooLarge, at, &command, &bare, &many)?;
-            self.batch(Purpose::BatchMalformed, at, &command, &bare, "[{\"")?;
+            let malformed = format!("[{{\"{}", self.word("malformed"));
+            self.batch(Purpose::BatchMalformed, at, &command, &bare, &malformed)?;
             if command.is_reading() {
                 continue;
             }
@@ -74,11 +91,7 @@ impl Prober<'_> {
 
     /// One entry of a batch, in each known form: an object of parameters, the arguments, an object that holds the arguments. With
     /// each the bare arguments that stand on the command line: none, or those that every entry has in common.
-    fn entries(&self, at: usize, command: &Command) -> Vec<(Vec<String>, Value)> {
-        let parts = match self.valid.get(&at) {
-            Some(parts) => parts.clone(),
-            None => self.values.required_only(command, 0),
-        };
+    fn entries(&self, command: &Command, parts: &Parts) -> Vec<(Vec<String>, Value)> {
         let mut object = serde_json::Map::new();
         let mut bare = parts.bare.iter();
         for parameter in command.positional() {

@@ -5,25 +5,25 @@ use super::Purpose;
 use super::parts::Parts;
 use super::prober::Prober;
 use crate::describe::{Command, Parameter};
+use crate::draw::Draws;
 use crate::target::{Contract, Options, Stdin, TargetError};
 use hutch_model::redact::Cleaning;
 
 /// The beginnings of credentials.
 const SECRETS: [&str; 9] = ["sk-", "pk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AKIA", "eyJ"];
-/// What follows, so that it looks like one.
-const SECRET_REST: &str = "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8";
-/// What follows an access key's beginning: capitals and digits.
-const ACCESS_KEY_REST: &str = "IOSFODNN7EXAMPLE";
-const SENSITIVE_PATHS: [&str; 4] = [".env", "server.key", "certs/server.pem", "id_rsa"];
-const SHELL_SYNTAX: [&str; 5] = ["probe; id", "probe | id", "probe && id", "$(id)", "`id`"];
-const TRAVERSALS: [&str; 2] = ["../../etc/passwd", "probe/../../secret"];
-const CONTROL_CHARACTERS: [&str; 2] = ["pro\u{7}be", "pro\u{1b}[31mbe"];
+/// How many characters follow, so that it looks like one.
+const SECRET_REST: usize = 36;
+/// The beginning of an access key, and how many capitals and digits follow.
+const ACCESS_KEY: (&str, usize) = ("AKIA", 16);
 /// Reverses the direction of what follows: hidden in every terminal and page.
-pub(crate) const HIDDEN: &str = "pro\u{202e}be";
-/// Personal data that nobody has.
-pub(crate) const PERSONAL: &str = "ada.probe@example.com";
-/// What stands beside it, so that the answers which show it are known even without it.
+pub(crate) const HIDDEN: char = '\u{202e}';
+/// What stands beside personal data, so that the answers which show it are known even without it.
 pub(crate) const BESIDE: &str = "probe-of-redaction";
+
+/// Personal data that nobody has.
+pub(crate) fn personal(draws: Draws) -> String {
+    format!("{}.{}@example.com", draws.word("first name"), draws.word("last name"))
+}
 
 impl Prober<'_> {
     /// Every guardrail, for every text that a command takes.
@@ -53,24 +53,29 @@ impl Prober<'_> {
         everything: bool,
         options: &Options,
     ) -> Result<(), TargetError> {
+        let draws = self.facts().draws;
         let of_secret = |start: &&str| match *start {
-            "AKIA" => format!("{start}{ACCESS_KEY_REST}"),
-            _ => format!("{start}{SECRET_REST}"),
+            start if start == ACCESS_KEY.0 => format!("{start}{}", draws.credential(start, ACCESS_KEY.1, true)),
+            start => format!("{start}{}", draws.credential(start, SECRET_REST, false)),
         };
-        let of = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
+        let (a, b) = (self.word("begins"), self.word("ends"));
         let mut tries = vec![
             (Purpose::Secret, SECRETS.iter().map(of_secret).collect()),
-            (Purpose::ControlCharacter, of(&CONTROL_CHARACTERS)),
+            (Purpose::ControlCharacter, vec![format!("{a}\u{7}{b}"), format!("{a}\u{1b}[31m{b}")]),
         ];
         // Prose is no path and no command.
-        if !parameter.free_text {
-            let is_key = |path: &&str| path.ends_with(".key") || path.ends_with(".pem");
+        if !parameter.is_prose() {
             let reads_keys = self.facts().key_files.contains(&parameter.name);
-            let paths: Vec<&str> = SENSITIVE_PATHS.into_iter().filter(|path| !(reads_keys && is_key(path))).collect();
-            tries.push((Purpose::SensitivePath, of(&paths)));
-            tries.push((Purpose::ShellSyntax, of(&SHELL_SYNTAX)));
+            let mut paths = vec![format!("{a}/.env"), format!("{a}/id_rsa")];
+            if !reads_keys {
+                paths.extend([format!("{b}.key"), format!("{a}/{b}.pem")]);
+            }
+            let joined = [";", " |", " &&"].map(|sign| format!("{a}{sign} {b}"));
+            let shell = joined.into_iter().chain([format!("$({a})"), format!("`{a}`")]).collect();
+            tries.push((Purpose::SensitivePath, paths));
+            tries.push((Purpose::ShellSyntax, shell));
             if !self.facts().own_paths.contains(&parameter.name) {
-                tries.push((Purpose::Traversal, of(&TRAVERSALS)));
+                tries.push((Purpose::Traversal, vec![format!("../../{a}"), format!("{a}/../../{b}")]));
             }
         }
         for (purpose, values) in tries {
@@ -90,7 +95,8 @@ impl Prober<'_> {
             let text = text.or_else(|| command.parameters.iter().find(|parameter| parameter.is_text()));
             let Some(text) = text else { continue };
             let options = Options { confirmed: true, ..self.ready(at)? };
-            let parts = parts.replaced(text, HIDDEN);
+            let hidden = format!("{}{HIDDEN}{}", self.word("begins"), self.word("ends"));
+            let parts = parts.replaced(text, &hidden);
             if self.description.parameter(&command, "sanitize").is_some() {
                 let args = self.confirmed(&command, &parts.with("sanitize", None));
                 self.call(Purpose::Sanitized, Some(at), &text.name.clone(), args, &options)?;
@@ -123,7 +129,7 @@ impl Prober<'_> {
         });
         const WRITERS_MAX: usize = 8;
         for (at, command, parts, text) in writes.take(WRITERS_MAX).collect::<Vec<_>>() {
-            let args = self.confirmed(&command, &parts.replaced(&text, &format!("{BESIDE} {PERSONAL}")));
+            let args = self.confirmed(&command, &parts.replaced(&text, &self.personal_text()));
             // Not counted with what fills the state: of a program with many commands, none of these would be made.
             self.make(at, vec![args])?;
         }
@@ -133,7 +139,7 @@ impl Prober<'_> {
         for (at, command, parts) in reads {
             self.shown(at, &command, &parts, &Options::default())?;
             if let Some(parts) = from_standard_input(&command, &parts).filter(|_| hosted) {
-                self.shown(at, &command, &parts, &personal_input())?;
+                self.shown(at, &command, &parts, &self.personal_input())?;
             }
         }
         Ok(())
@@ -144,11 +150,21 @@ impl Prober<'_> {
         for (at, command, parts) in self.reached() {
             let parts = from_standard_input(&command, &parts).filter(|_| !command.is_reading());
             if let Some(parts) = parts {
-                let options = Options { keep: true, confirmed: true, ..personal_input() };
+                let options = Options { keep: true, confirmed: true, ..self.personal_input() };
                 self.call(Purpose::Seed, Some(at), "", self.confirmed(&command, &parts), &options)?;
             }
         }
         Ok(())
+    }
+
+    fn personal_text(&self) -> String {
+        format!("{BESIDE} {}", personal(self.facts().draws))
+    }
+
+    /// A document that is JSON, CSV and prose: what reads any file of people's reads it.
+    fn personal_input(&self) -> Options {
+        let document = format!("\"{}\"\n", self.personal_text());
+        Options { stdin: Stdin::Bytes(document.into_bytes()), ..Options::default() }
     }
 
     /// The answer plainly, and without personal data.
@@ -162,11 +178,6 @@ impl Prober<'_> {
         }
         Ok(())
     }
-}
-
-/// A document that is JSON, CSV and prose: what reads any file of people's reads it.
-fn personal_input() -> Options {
-    Options { stdin: Stdin::Bytes(format!("\"{BESIDE} {PERSONAL}\"\n").into_bytes()), ..Options::default() }
 }
 
 /// The call with standard input in the place of its file, as far as it takes one.

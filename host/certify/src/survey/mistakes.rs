@@ -6,26 +6,25 @@ use super::prober::Prober;
 use crate::describe::{Example, Parameter};
 use crate::target::{Options, Stdin, TargetError};
 
-/// Not of any type but text, and no choice of anything.
-const NO_VALUE: &str = "not-a-value";
-/// Beyond every integer.
-const TOO_LARGE: &str = "99999999999999999999999999";
-
 impl Prober<'_> {
     /// Every mistake, for every command.
     pub(super) fn mistakes(&mut self) -> Result<(), TargetError> {
+        let no_flag = format!("--{}", self.word("flag"));
         if self.description.commands.is_empty() {
-            self.plain(Purpose::UnknownFlag, &["--no-such-flag"])?;
+            self.plain(Purpose::UnknownFlag, &[&no_flag])?;
             return Ok(());
         }
-        self.plain(Purpose::UnknownCommand, &["no-such-command"])?;
+        self.plain(Purpose::UnknownCommand, &[&self.word("command")])?;
+        // Not of any type but text, and no choice of anything; and beyond every integer.
+        let no_value = self.word("no value");
+        let too_large = format!("{:020}{:020}", u64::MAX, self.facts().draws.below("too large", u64::MAX));
         let mut first = true;
         for (at, command) in self.commands() {
             let options = Options { confirmed: true, ..self.ready(at)? };
             let words = &command.words;
             let parts = self.valid.get(&at).cloned();
             let bare = Parts { words: words.clone(), ..Parts::default() };
-            let args = self.confirmed_with(&command, parts.as_ref().unwrap_or(&bare), &["--no-such-flag"]);
+            let args = self.confirmed_with(&command, parts.as_ref().unwrap_or(&bare), &[&no_flag]);
             self.call(Purpose::UnknownFlag, Some(at), "", args, &options)?;
             if command.parameters.iter().any(|parameter| parameter.required) {
                 let args = self.confirmed(&command, &bare);
@@ -46,7 +45,7 @@ impl Prober<'_> {
                 while parts.bare.len() < command.positional().len() {
                     parts.bare.push("probe".to_owned());
                 }
-                parts.bare.push("one-too-many".to_owned());
+                parts.bare.push(self.word("one too many"));
                 let args = self.confirmed(&command, &parts);
                 self.call(Purpose::ExtraArgument, Some(at), "", args, &options)?;
             }
@@ -57,11 +56,11 @@ impl Prober<'_> {
             first = false;
             for parameter in &parameters {
                 if is_typed(parameter) {
-                    let args = self.confirmed(&command, &parts.replaced(parameter, NO_VALUE));
+                    let args = self.confirmed(&command, &parts.replaced(parameter, &no_value));
                     self.call(Purpose::WrongType, Some(at), &parameter.name, args, &options)?;
                 }
                 if matches!(parameter.kind.as_deref(), Some("integer" | "int")) {
-                    let args = self.confirmed(&command, &parts.replaced(parameter, TOO_LARGE));
+                    let args = self.confirmed(&command, &parts.replaced(parameter, &too_large));
                     self.call(Purpose::Overflow, Some(at), &parameter.name, args, &options)?;
                 }
                 if parameter.is_identifier() {

@@ -7,11 +7,12 @@ mod mistakes;
 mod modes;
 mod parts;
 mod prober;
+mod rows;
 
 use crate::describe::{Command, Description};
 use crate::read;
 use crate::target::{Facts, Observation, Target, TargetError};
-pub(crate) use guards::{BESIDE, HIDDEN, PERSONAL};
+pub(crate) use guards::{BESIDE, HIDDEN, personal};
 use hutch_model::digest::Digest;
 pub(crate) use issues::STATUSES;
 pub(crate) use modes::MODES;
@@ -114,8 +115,14 @@ pub enum Purpose {
     Repeated,
     /// An array argument far too often.
     RepeatedTooOften,
+    /// What is to be an entry of a batch, called by itself.
+    BatchAlone,
     /// A batch on standard input, in one of the known forms.
     Batch,
+    /// The same with one other entry.
+    BatchOther,
+    /// The same with both.
+    BatchOfTwo,
     /// A listing that is to be a batch.
     Listing,
     /// The same as a batch.
@@ -136,6 +143,10 @@ pub enum Purpose {
     HostRedacted,
     /// The export of an MCP tool schema.
     Mcp,
+    /// A listing, right before and right after a call that is kept.
+    Rows,
+    /// That call: of a command that says that it takes nothing out.
+    Kept,
     /// A new issue.
     IssueCreate,
     /// All issues.
@@ -213,6 +224,7 @@ impl Survey {
         prober.batches()?;
         prober.redacted()?;
         prober.issues(&[])?;
+        prober.rows()?;
         let facts = prober.facts().clone();
         let Found { description, probes, unreached, left_out } = prober.finish();
         let after = target.program()?;
@@ -285,6 +297,32 @@ impl Survey {
         let clears =
             |probe: &&Probe| probe.seen.state.is_some_and(|(before, after)| before != initial && after == initial);
         self.probes.iter().filter(|probe| self.command(probe).is_some_and(|it| it.words == command.words)).find(clears)
+    }
+
+    /// A call of a command after which a listing lacks rows that it does not name.
+    pub fn loses_rows(&self, command: &Command) -> Option<&Probe> {
+        let mut shown: BTreeMap<&[String], Vec<Value>> = BTreeMap::new();
+        let mut called: Option<&Probe> = None;
+        for probe in &self.probes {
+            match probe.purpose {
+                Purpose::Kept => called = Some(probe),
+                // What others need was made in between.
+                Purpose::Seed => called = None,
+                Purpose::Rows => {
+                    let answer = read::document(&probe.seen.stdout);
+                    let Some(after) = answer.as_ref().and_then(read::rows) else { continue };
+                    let before = shown.insert(&probe.args, after.clone());
+                    if let (Some(call), Some(before)) = (called, before)
+                        && self.command(call).is_some_and(|it| it.words == command.words)
+                        && rows::are_lost(&before, after, &call.args)
+                    {
+                        return Some(call);
+                    }
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// The valid reading calls that answer with a list though nothing is asked for by name.

@@ -124,6 +124,8 @@ pub(super) struct Values {
     pub(super) identifiers: Vec<String>,
     /// Values that were given with the target, by the parameter's name.
     pub(super) samples: BTreeMap<String, String>,
+    /// How texts begin that nothing else is known of.
+    pub(super) word: String,
 }
 
 impl Values {
@@ -148,9 +150,9 @@ impl Values {
             Some("boolean" | "bool") => "true".to_owned(),
             Some("date") => format!("2026-04-{:02}", 1 + nth % 28),
             Some("instant" | "date-or-instant" | "datetime") => format!("2026-04-{day:02}T{hour:02}:{minute:02}:00Z"),
-            Some("path" | "file") => format!("probe-{}.txt", nth + 1),
+            Some("path" | "file") => format!("{}-{}.txt", self.word, nth + 1),
             Some("json") => "{}".to_owned(),
-            _ => format!("probe-{}", nth + 1),
+            _ => format!("{}-{}", self.word, nth + 1),
         }
     }
 

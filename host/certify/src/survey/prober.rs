@@ -49,7 +49,7 @@ const WRITTEN_BYTES_MAX: usize = 256 << 20;
 impl<'t> Prober<'t> {
     pub(super) fn new(target: &'t mut dyn Target) -> Prober<'t> {
         let facts = target.facts().clone();
-        let values = Values { samples: facts.samples.clone(), ..Values::default() };
+        let values = Values { samples: facts.samples.clone(), word: facts.draws.word("value"), ..Values::default() };
         Prober {
             target,
             facts,
@@ -180,11 +180,21 @@ impl<'t> Prober<'t> {
         commands.filter_map(|(at, command)| Some((at, command, self.valid.get(&at)?.clone()))).collect()
     }
 
+    /// A word of this run.
+    pub(super) fn word(&self, purpose: &str) -> String {
+        self.facts.draws.word(purpose)
+    }
+
     /// Options for calls of a command, once what they need is made.
     pub(super) fn ready(&mut self, at: usize) -> Result<Options, TargetError> {
         let Begin { start, before } = self.begins.get(&at).cloned().unwrap_or_default();
         self.make(at, before)?;
         Ok(Options { start, ..Options::default() })
+    }
+
+    /// Whether calls have to be made before a command's own.
+    pub(super) fn needs(&self, at: usize) -> bool {
+        self.begins.get(&at).is_some_and(|begin| !begin.before.is_empty())
     }
 
     /// Makes calls that others need, and keeps what they leave.
@@ -215,7 +225,7 @@ impl<'t> Prober<'t> {
             }
         }
         if self.facts.may_change {
-            self.fill()?;
+            self.fill(false)?;
         }
         for (at, command) in self.commands() {
             if !self.find_valid_call(at, &command)? {
@@ -226,10 +236,14 @@ impl<'t> Prober<'t> {
     }
 
     /// Makes the changing calls that the examples show, and as many of each command that there are several entries: later calls need
-    /// something to read.
-    fn fill(&mut self) -> Result<(), TargetError> {
+    /// something to read. In the other order, what one takes out another fills in again.
+    pub(super) fn fill(&mut self, reversed: bool) -> Result<(), TargetError> {
         let options = Options { keep: true, confirmed: true, ..Options::default() };
-        for (at, command) in self.commands() {
+        let mut commands = self.commands();
+        if reversed {
+            commands.reverse();
+        }
+        for (at, command) in commands {
             if command.is_reading() || command.is_destructive() {
                 continue;
             }

@@ -6,8 +6,9 @@ mod process;
 
 #[cfg(feature = "package")]
 pub use package::{Hosting, PackageTarget};
-pub use process::{ProcessTarget, Tested};
+pub use process::{ProcessTarget, Ring, Tested};
 
+use crate::draw::Draws;
 use crate::rule::Finding;
 use hutch_model::digest::Digest;
 use hutch_model::redact::Cleaning;
@@ -50,9 +51,9 @@ pub enum Moment {
     /// The same time and the same chance.
     #[default]
     Same,
-    /// A second later, by another chance.
+    /// Seconds later, by another chance.
     Later,
-    /// In another year, by another chance.
+    /// A day to twenty years later, each time by another chance.
     MuchLater,
 }
 
@@ -109,6 +110,16 @@ pub enum Contract {
     Application,
 }
 
+/// What becomes of what a native program changes outside of its home.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outside {
+    /// The system refuses it.
+    Refused,
+    /// Nothing keeps it from that, and nobody sees it.
+    Unseen,
+}
+
 /// Files of the target's project, by path from its root.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Files(pub BTreeMap<String, String>);
@@ -138,6 +149,10 @@ pub struct Facts {
     pub sandboxed: bool,
     /// Whether changing and destructive calls may be made.
     pub may_change: bool,
+    /// What becomes of what it changes outside of its home, where it does not keep inside by itself.
+    pub outside: Option<Outside>,
+    /// What calls of it are made with.
+    pub draws: Draws,
     /// The files of its project, if they can be seen.
     pub files: Option<Files>,
     /// A description stored beside the program: where the program's own is missing, and to hold it against.
@@ -176,6 +191,8 @@ impl Facts {
             environment: Vec::new(),
             sandboxed: true,
             may_change: true,
+            outside: None,
+            draws: Draws::default(),
             files: None,
             stored_description: None,
             stored_codes: Vec::new(),

@@ -1,7 +1,8 @@
 //! A package in the sandbox, on a state that is only in memory: nothing is kept, no home is touched, so every call may be made.
 //! Hosted, its gate and its guard stand before it as `hutch run` puts them there; raw, the component alone is called.
 
-use super::{Contract, Facts, Files, Moment, Observation, Options, Start, Stdin, TOTAL_TIME, Target, TargetError};
+use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, TOTAL_TIME, Target, TargetError};
+use crate::draw::Draws;
 use crate::rule::Finding;
 use hutch::package::Package;
 use hutch::package::folder_snapshot;
@@ -21,12 +22,8 @@ use hutch_sandbox::{Program, Run, run};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// When calls happen, if not at another moment: 2026-04-01, noon.
+/// When calls happen where nothing is drawn: 2026-04-01, noon.
 const AT_NS: u64 = 1_775_044_800_000_000_000;
-/// A second later, and somewhere within the next.
-const LATER_NS: u64 = 1_234_567_891;
-/// Some four hundred days.
-const MUCH_LATER_NS: u64 = 34_567_890_123_456_789;
 /// What somebody who answers questions would type.
 const ANSWERS: &[u8] = b"y\nyes\n1\nprobe\n";
 
@@ -82,6 +79,10 @@ pub struct PackageTarget<'p> {
     /// What the kept calls added, the newest last.
     layers: Vec<Arc<MemoryObjects>>,
     current: BTreeMap<String, Digest>,
+    /// Whether moments and chances are drawn, or are always the same.
+    drawn: bool,
+    /// How many calls there were.
+    calls: usize,
     /// Whether good answers are held to their declared schemas.
     schemas: bool,
     /// How the component ended last.
@@ -148,10 +149,19 @@ impl<'p> PackageTarget<'p> {
             initial,
             layers: Vec::new(),
             current,
+            drawn: false,
+            calls: 0,
             schemas: false,
             verdict: None,
             started: std::time::Instant::now(),
         })
+    }
+
+    /// The same, with words, moments and chances that are drawn.
+    #[must_use]
+    pub fn drawn(mut self, draws: Draws) -> PackageTarget<'p> {
+        self.facts.draws = draws;
+        PackageTarget { drawn: true, ..self }
     }
 
     /// The same, with each good answer held to the schema that the package declares for it.
@@ -216,10 +226,9 @@ impl<'p> PackageTarget<'p> {
             Stdin::HeldOpen => ANSWERS.to_vec(),
             Stdin::Empty => Vec::new(),
         };
-        let (later_ns, seed) = match options.moment {
-            Moment::Same => (0, Seed::default()),
-            Moment::Later => (LATER_NS, Seed([1; 32])),
-            Moment::MuchLater => (MUCH_LATER_NS, Seed([2; 32])),
+        let (at_ns, seed) = match self.drawn {
+            true => self.facts.draws.moment(options.moment, self.calls),
+            false => (AT_NS, Seed::default()),
         };
         let declared = |name: &String| self.facts.environment.contains(name);
         let volumes = manifest.volumes().iter().map(|path| (path.to_string(), Access::ReadWrite));
@@ -230,7 +239,7 @@ impl<'p> PackageTarget<'p> {
             // Only what the package asks for can reach it.
             environment: options.environment.iter().filter(|(name, _)| declared(name)).cloned().collect(),
             stdin,
-            clock_start: Instant::from_unix_ns(AT_NS + later_ns),
+            clock_start: Instant::from_unix_ns(at_ns),
             seed,
             limits: self.limits.clone(),
             preopens: volumes.chain(resources).collect(),
@@ -354,6 +363,7 @@ impl Target for PackageTarget<'_> {
             Start::Current => self.current.clone(),
         };
         let before = named(&volumes);
+        self.calls += 1;
         self.verdict = None;
         if let Some(seen) = self.hosted(args, options)? {
             return Ok(seen);

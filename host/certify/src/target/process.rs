@@ -1,7 +1,9 @@
-//! A native program as a child process: no shell, an environment of its own, bounded time and output. Also this program itself, of
-//! which every call may be made because it keeps everything below the home that it is given.
+//! A native program as a child process: no shell, an environment of its own, bounded time and output; what its home holds is looked at
+//! around each call, and a ring that it is given is put up before each. Also this program itself, of which every call may be made because
+//! it keeps everything below the home that it is given.
 
-use super::{Contract, Facts, Files, Observation, Options, Start, Stdin, TOTAL_TIME, Target, TargetError};
+use super::{Contract, Facts, Files, Observation, Options, Outside, Start, Stdin, TOTAL_TIME, Target, TargetError};
+use crate::draw::Draws;
 use hutch_model::digest::{Digest, Hasher, Kind};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,8 +25,13 @@ const HELD_OPEN_TIMES: u32 = 10;
 const IN_VAIN_TIME: Duration = Duration::from_secs(300);
 /// How long it is before somebody looks again whether a call has ended.
 const LOOK_TIME: Duration = Duration::from_millis(1);
+/// Folders whose content is no state: it is made again.
+const CACHE: &str = ".cache";
 /// The most of a stream that is kept.
 const STREAM_BYTES_MAX: u64 = 8 << 20;
+
+/// Binds the thread that calls it, and what that starts from then on, to changing nothing outside of the program's home.
+pub type Ring = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
 
 /// What is tested.
 pub struct Tested {
@@ -34,12 +41,16 @@ pub struct Tested {
     pub leading: Vec<String>,
     /// What a report calls it.
     pub name: String,
-    /// An empty folder of its own, which becomes home and working folder.
+    /// A folder of its own, which becomes home and working folder.
     pub home: PathBuf,
     /// The search path that it gets, if it gets one.
     pub path: Option<String>,
     /// Whether every call may be made, because the program is known to keep inside its home.
     pub trusted: bool,
+    /// What is around each call of a program that is not known to, where the system has it.
+    pub ring: Option<Ring>,
+    /// What calls are made with.
+    pub draws: Draws,
     /// The files of its project, if they can be seen.
     pub files: Option<Files>,
     /// The stored list of error codes.
@@ -66,6 +77,7 @@ pub struct ProcessTarget {
     leading: Vec<String>,
     home: PathBuf,
     path: Option<String>,
+    ring: Option<Ring>,
     facts: Facts,
     started: Instant,
     /// The longest that a call took which ended.
@@ -145,6 +157,12 @@ impl ProcessTarget {
         let facts = Facts {
             sandboxed: false,
             may_change: tested.trusted,
+            outside: match (tested.trusted, &tested.ring) {
+                (true, _) => None,
+                (false, Some(_)) => Some(Outside::Refused),
+                (false, None) => Some(Outside::Unseen),
+            },
+            draws: tested.draws,
             contract: Contract::CommandLine,
             files: tested.files,
             stored_description: tested.stored_description,
@@ -164,6 +182,7 @@ impl ProcessTarget {
             leading: tested.leading,
             home: tested.home,
             path: tested.path,
+            ring: tested.ring,
             facts,
             started: Instant::now(),
             slowest: Duration::ZERO,
@@ -179,10 +198,21 @@ impl ProcessTarget {
         command.args(&self.leading).args(args).env_clear().current_dir(&self.home);
         command.env("HOME", &self.home).envs(options.environment.iter().cloned());
         command.envs(self.path.iter().map(|path| ("PATH", path)));
+        // Where files for a moment are kept otherwise, a ring lets nobody write.
+        command.envs(self.ring.iter().map(|_| ("TMPDIR", self.home.join(CACHE))));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
+    }
+
+    /// Starts the program; behind its ring on a thread that ends with that, because whoever put one up is bound by it too.
+    fn start(&self, args: &[String], options: &Options) -> std::io::Result<Child> {
+        let mut command = self.command(args, options);
+        let Some(ring) = &self.ring else { return command.spawn() };
+        let start = move || ring().map_err(std::io::Error::other).and_then(|()| command.spawn());
+        let started = std::thread::scope(|scope| scope.spawn(start).join());
+        started.unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it panicked")))
     }
 }
 
@@ -193,13 +223,12 @@ impl Target for ProcessTarget {
 
     fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
         let host = |error: std::io::Error| TargetError::Host(format!("{}: {error}", self.home.display()));
-        let watched = self.facts.may_change;
         let mut before = &self.current;
-        if watched && options.start == Start::Initial {
+        if options.start == Start::Initial {
             before = &self.initial;
             change(&self.home, &self.current, before).map_err(host)?;
         }
-        let child = self.command(args, options).spawn().map_err(|error| TargetError::Start {
+        let child = self.start(args, options).map_err(|error| TargetError::Start {
             program: self.program.display().to_string(),
             reason: error.to_string(),
         })?;
@@ -210,21 +239,19 @@ impl Target for ProcessTarget {
             true => self.in_vain += took,
             false => self.slowest = self.slowest.max(took),
         }
-        if watched {
-            if options.start == Start::Current && is_as_it_was(&self.home, &before.files) {
-                seen.state = Some((before.digest, before.digest));
-                return Ok(seen);
-            }
-            let files = tree(&self.home, &before.files);
-            let same = files == before.files;
-            let after = if same { State { files, digest: before.digest } } else { State::of(files) };
-            seen.state = Some((before.digest, after.digest));
-            // What is as it was is known by newer stamps.
-            let keep = options.keep || same && options.start == Start::Current;
-            match keep {
-                true => self.current = after,
-                false => change(&self.home, &after, &self.current).map_err(host)?,
-            }
+        if options.start == Start::Current && is_as_it_was(&self.home, &before.files) {
+            seen.state = Some((before.digest, before.digest));
+            return Ok(seen);
+        }
+        let files = tree(&self.home, &before.files);
+        let same = files == before.files;
+        let after = if same { State { files, digest: before.digest } } else { State::of(files) };
+        seen.state = Some((before.digest, after.digest));
+        // What is as it was is known by newer stamps.
+        let keep = options.keep || same && options.start == Start::Current;
+        match keep {
+            true => self.current = after,
+            false => change(&self.home, &after, &self.current).map_err(host)?,
         }
         Ok(seen)
     }
@@ -391,7 +418,7 @@ fn tree(root: &Path, before: &Tree) -> Tree {
             }
             name.push(entry.file_name());
             match entry.file_type() {
-                Ok(kind) if kind.is_dir() && entry.file_name() != ".cache" => {
+                Ok(kind) if kind.is_dir() && entry.file_name() != CACHE => {
                     files.insert(name.clone(), Entry::Folder(stamped(entry.metadata())));
                     folders.push(name);
                 }

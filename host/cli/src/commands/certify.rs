@@ -12,13 +12,16 @@ use crate::package::packages;
 use crate::refusal::fault::Fault;
 use clap::Args;
 use hutch::package::Package;
+use hutch_certify::draw::Draws;
 use hutch_certify::judge::feedback::Subject;
 use hutch_certify::report::Report;
 use hutch_certify::rule::{Finding, Level};
-use hutch_certify::target::{Contract, Files, PackageTarget, ProcessTarget, Target, TargetError, Tested};
+use hutch_certify::target::{Contract, Files, PackageTarget, ProcessTarget, Ring, Target, TargetError, Tested};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
+use hutch_model::invocation::Seed;
 use hutch_sandbox::SealKey;
+use hutch_sandbox::ring::paths;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,6 +47,9 @@ pub(crate) struct CertifyArguments {
     /// The level that must be reached
     #[arg(long, value_parser = one_of(LEVELS), default_value = "agent-friendly")]
     level: Level,
+    /// What its calls are drawn by: a number or 64 hex digits; else random
+    #[arg(long, value_name = "SEED")]
+    seed: Option<Seed>,
     /// Arguments of the native program before all others
     #[arg(last = true, value_name = "ARGUMENTS", requires = "program")]
     leading: Vec<String>,
@@ -88,10 +94,11 @@ pub(crate) fn certify(
             "a native program can only be tested by starting it, and nothing keeps it from changing something";
         return Err(Fault::usage(message));
     }
+    let draws = Draws(own.seed.map_or_else(surroundings::random_seed, Ok)?);
     let report = match (&own.program, &own.package, own.own) {
-        (Some(program), _, _) => of_program(own, program)?,
-        (None, _, true) => of_self(shape)?,
-        (None, Some(package), false) => of_package(global, package, shape)?,
+        (Some(program), _, _) => of_program(own, program, draws)?,
+        (None, _, true) => of_self(shape, draws)?,
+        (None, Some(package), false) => of_package(global, package, shape, draws)?,
         (None, None, false) => return Err(Fault::usage("name a package, --self or --program")),
     };
     let report = report.asked(own.level);
@@ -111,14 +118,14 @@ pub(crate) fn certify(
 }
 
 /// The application behind the host, and beside it what the application does by itself.
-fn of_package(global: &Global, path: &Path, shape: Shape) -> Result<Report, Fault> {
+fn of_package(global: &Global, path: &Path, shape: Shape, draws: Draws) -> Result<Report, Fault> {
     let package = open_package(global, path, None)?;
     let host = surroundings::host(global)?;
     let name = package.manifest().slug().to_string();
-    let feedback = feedback(global, path, &package, shape)?;
+    let feedback = feedback(global, path, &package, shape, draws)?;
     let judge = |contract| {
         let target = PackageTarget::new(&host, &package, &asked::Here, name.clone(), contract)?;
-        report(&mut target.with_feedback(feedback.clone()))
+        report(&mut target.drawn(draws).held_to_schemas().with_feedback(feedback.clone()))
     };
     Ok(judge(Contract::Application)?.beside(&judge(Contract::CommandLine)?))
 }
@@ -129,6 +136,7 @@ fn feedback(
     path: &Path,
     package: &Package,
     shape: Shape,
+    draws: Draws,
 ) -> Result<BTreeMap<&'static str, Finding>, Fault> {
     let home = home()?;
     let files = packages::path_of(global, &packages::place(global, path)?)?;
@@ -136,21 +144,21 @@ fn feedback(
     let Some(files) = files.to_str() else { return Ok(BTreeMap::new()) };
     let version = package.manifest().version().to_string();
     let subject = Subject { slug: package.manifest().slug().as_str(), version: &version };
-    let mut target = ProcessTarget::new(itself(home.path(), shape)?);
+    let mut target = ProcessTarget::new(itself(home.path(), shape, draws)?);
     hutch_certify::feedback(&mut target, &["--package".to_owned(), files.to_owned()], &subject).map_err(refused)
 }
 
 /// This program as a child, in a home of its own that is gone afterwards.
-fn of_self(shape: Shape) -> Result<Report, Fault> {
+fn of_self(shape: Shape, draws: Draws) -> Result<Report, Fault> {
     let home = home()?;
     unpack(home.path()).map_err(|error| Fault::host(format!("{}: {error}", home.path().display())))?;
     // Between calls the home is made again as it is now. Without a key of its own from the start, each would compile.
     SealKey::kept(&home.path().join(".local/share/hutch"), Some(surroundings::random_seed()?.0));
-    report(&mut ProcessTarget::new(itself(home.path(), shape)?))
+    report(&mut ProcessTarget::new(itself(home.path(), shape, draws)?))
 }
 
 /// This program, in that home.
-fn itself(home: &Path, shape: Shape) -> Result<Tested, Fault> {
+fn itself(home: &Path, shape: Shape, draws: Draws) -> Result<Tested, Fault> {
     let program = surroundings::program().map_err(|error| Fault::host(format!("this program: {error}")))?;
     let files = PROJECT_FILES.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect();
     let codes = ErrorCode::ALL.iter().map(|code| (code.text().to_owned(), code.exit_status()));
@@ -161,6 +169,8 @@ fn itself(home: &Path, shape: Shape) -> Result<Tested, Fault> {
         home: home.to_owned(),
         path: None,
         trusted: true,
+        ring: None,
+        draws,
         files: Some(Files(files)),
         stored_codes: codes.collect(),
         pass_through: PASS_THROUGH.map(str::to_owned).to_vec(),
@@ -177,8 +187,9 @@ fn itself(home: &Path, shape: Shape) -> Result<Tested, Fault> {
     clippy::disallowed_methods,
     reason = "the caller's words are handed to a program that works in another folder"
 )]
-fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
+fn of_program(own: &CertifyArguments, program: &Path, draws: Draws) -> Result<Report, Fault> {
     let home = home()?;
+    furnish(home.path(), draws).map_err(|error| Fault::host(format!("{}: {error}", home.path().display())))?;
     let shown = program.display().to_string();
     // A name alone is looked up in the search path; a path must hold in the other working folder too.
     let program = match program.components().count() {
@@ -196,6 +207,8 @@ fn of_program(own: &CertifyArguments, program: &Path) -> Result<Report, Fault> {
         home: home.path().to_owned(),
         path: surroundings::environment_value("PATH").ok(),
         trusted: false,
+        ring: ring(home.path())?,
+        draws,
         files: own.project.as_deref().map(project_files).transpose()?,
         stored_codes: Vec::new(),
         pass_through: Vec::new(),
@@ -224,6 +237,26 @@ fn unpack(home: &Path) -> std::io::Result<()> {
         std::fs::write(path, bytes)?;
     }
     Ok(())
+}
+
+/// Writes what a native program has to lose in its home, under names that it can't know, and makes a folder for files of a moment.
+#[expect(clippy::disallowed_methods, reason = "the folder is temporary, and made for the program that is tested in it")]
+fn furnish(home: &Path, draws: Draws) -> std::io::Result<()> {
+    let folder = home.join(draws.word("folder"));
+    std::fs::create_dir_all(home.join(".cache"))?;
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(format!(".{}", draws.word("hidden file"))), draws.word("hidden content"))?;
+    std::fs::write(home.join(format!("{}.txt", draws.word("file"))), draws.word("content"))
+}
+
+/// What keeps a native program from changing anything outside of its home, where the system has it.
+fn ring(home: &Path) -> Result<Option<Ring>, Fault> {
+    let folder = hutch::package::open_folder(home).map_err(|error| Fault::file(home, &error))?;
+    // Whoever puts it up is bound by it: a thread that ends with that tells whether it is there.
+    let tried = std::thread::scope(|scope| scope.spawn(|| paths::change_only_below(&folder)).join());
+    Ok(matches!(tried, Ok(Ok(()))).then(|| -> Ring {
+        Box::new(move || paths::change_only_below(&folder).map_err(|error| error.to_string()))
+    }))
 }
 
 fn home() -> Result<tempfile::TempDir, Fault> {

@@ -77,8 +77,8 @@ pub(super) const FLAWS: &[Flaw] = &[
             if call.calls("tags") && !call.has("--ndjson") {
                 document(reply, |answer| {
                     let mut named = json!({"home": {"count": 1}, "work": {"count": 1}});
-                    if call.has("--fields") {
-                        drop_key(&mut named, "work");
+                    if let Some(asked) = call.args.iter().skip_while(|word| *word != "--fields").nth(1) {
+                        named.as_object_mut().into_iter().for_each(|fields| fields.retain(|key, _| key == asked));
                     }
                     answer["result"] = named;
                 });

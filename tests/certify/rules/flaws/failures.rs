@@ -1,7 +1,7 @@
 //! E, X: what is wrong with failures.
 
 use super::{failure, restate};
-use crate::scripted::{Flaw, NONE};
+use crate::scripted::{DRAWS, Flaw, NONE};
 use serde_json::json;
 
 pub(super) const FLAWS: &[Flaw] = &[
@@ -13,7 +13,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     Flaw {
         rule: "E2",
         reply: Some(|call, reply, _| {
-            if call.is("no-such-command") {
+            if call.is(&DRAWS.word("command")) {
                 reply.stdout = "failed\n".to_owned();
             }
         }),
@@ -22,7 +22,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     Flaw {
         rule: "E3",
         reply: Some(|call, reply, _| {
-            if call.is("no-such-command") {
+            if call.is(&DRAWS.word("command")) {
                 reply.stderr.push_str("see the manual\n");
             }
         }),
@@ -64,7 +64,7 @@ pub(super) const FLAWS: &[Flaw] = &[
         rule: "E7",
         also: &["E3"],
         reply: Some(|call, reply, _| {
-            if call.is("no-such-command") {
+            if call.is(&DRAWS.word("command")) {
                 reply.stderr.push_str("Did you mean list? [y/N]");
             }
         }),
@@ -94,7 +94,13 @@ pub(super) const FLAWS: &[Flaw] = &[
     Flaw { rule: "X4", help: Some(|help| restate(help, "AUTH_EXPIRED", 1)), ..NONE },
     Flaw { rule: "X5", help: Some(|help| restate(help, "PERMISSION_DENIED", 1)), ..NONE },
     Flaw { rule: "X6", help: Some(|help| restate(help, "NOT_FOUND", 1)), ..NONE },
-    Flaw { rule: "X7", help: Some(|help| restate(help, "CONFIRMATION_REQUIRED", 1)), ..NONE },
+    // Who fails in general was not refused.
+    Flaw {
+        rule: "X7",
+        also: &["S1", "S2", "S7"],
+        help: Some(|help| restate(help, "CONFIRMATION_REQUIRED", 1)),
+        ..NONE
+    },
     Flaw {
         rule: "X8",
         reply: Some(|_, reply, _| {

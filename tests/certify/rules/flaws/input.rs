@@ -2,7 +2,7 @@
 
 use super::{command, drop_key, without};
 use crate::notes::{Reply, fail};
-use crate::scripted::{Flaw, NONE};
+use crate::scripted::{DRAWS, Flaw, NONE};
 use serde_json::json;
 
 /// Replaces every argument that holds one of these.
@@ -11,6 +11,9 @@ fn replaced(args: &mut [String], marks: &[&str]) {
         "probe-1".clone_into(arg);
     }
 }
+
+/// How credentials begin.
+const SECRETS: [&str; 9] = ["sk-", "pk-", "ghp_", "gho_", "github_pat_", "xoxb-", "xoxp-", "AKIA", "eyJ"];
 
 fn accepted(reply: &mut Reply) {
     *reply = Reply { stdout: "{\"ok\":true,\"command\":\"\",\"result\":null}\n".to_owned(), ..Reply::default() };
@@ -38,9 +41,11 @@ pub(super) const FLAWS: &[Flaw] = &[
     },
     Flaw {
         rule: "I5",
+        also: &["G9"],
         args: Some(|args| {
-            if args.windows(2).any(|two| two == ["--limit", "not-a-value"]) {
-                args.retain(|arg| arg != "--limit" && arg != "not-a-value");
+            let no_value = DRAWS.word("no value");
+            if args.windows(2).any(|two| two == ["--limit", no_value.as_str()]) {
+                args.retain(|arg| arg != "--limit" && *arg != no_value);
             }
         }),
         ..NONE
@@ -79,8 +84,8 @@ pub(super) const FLAWS: &[Flaw] = &[
         }),
         ..NONE
     },
-    Flaw { rule: "G1", args: Some(|args| without(args, "--no-such-flag")), ..NONE },
-    Flaw { rule: "G2", args: Some(|args| replaced(args, &["A1b2C3d4", "IOSFODNN7"])), ..NONE },
+    Flaw { rule: "G1", args: Some(|args| without(args, &format!("--{}", DRAWS.word("flag")))), ..NONE },
+    Flaw { rule: "G2", also: &["G9"], args: Some(|args| replaced(args, &SECRETS)), ..NONE },
     Flaw { rule: "G3", args: Some(|args| replaced(args, &[".env", ".key", ".pem", "id_rsa"])), ..NONE },
     Flaw { rule: "G4", help: Some(|help| drop_key(command(help, "stats"), "effect")), ..NONE },
     // The other half of the rule: a command that says it reads, and does not.
@@ -114,6 +119,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     },
     Flaw {
         rule: "G8",
+        also: &["G9"],
         args: Some(|args| {
             if args.first().is_some_and(|word| word == "sync") {
                 replaced(args, &[";", "|", "&&", "$(", "`"]);
@@ -125,5 +131,5 @@ pub(super) const FLAWS: &[Flaw] = &[
 ];
 
 fn replaced_number(args: &mut [String]) {
-    args.iter_mut().filter(|arg| arg.starts_with("9999999999")).for_each(|arg| "1".clone_into(arg));
+    args.iter_mut().filter(|arg| arg.len() > 20 && arg.bytes().all(|byte| byte.is_ascii_digit())).for_each(|arg| "1".clone_into(arg));
 }

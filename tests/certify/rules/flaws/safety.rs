@@ -32,6 +32,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     },
     Flaw {
         rule: "S4",
+        also: &["G9"],
         args: Some(|args| {
             for arg in args {
                 *arg = arg.chars().filter(|c| !c.is_control()).collect();
@@ -42,6 +43,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     // The other half of the rule.
     Flaw {
         rule: "S4",
+        also: &["G9"],
         args: Some(|args| {
             args.iter_mut().filter(|arg| arg.contains("../")).for_each(|arg| "n1".clone_into(arg));
         }),
