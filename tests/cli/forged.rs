@@ -211,12 +211,14 @@ fn a_plan_that_came_with_a_file_is_nobodys_here() {
     }
     // A run that somebody made there is nobody's here either.
     named("replay", &[], "@2").fault("CONFIRMATION_REQUIRED", 30);
-    assert_eq!(on(&["state", "diff"]).result("state diff")["items"], json!([]));
+    let listed = || machine.guest(&["--instance", "taken", &todo(), "list"]).answer()["count"].clone();
+    assert_eq!(listed(), 1);
     // What a person here agrees to by its name, and what is planned here, is carried out.
     assert_eq!(named("apply", &["--yes"], "@4").result("apply")["kept"], json!(true));
     on(&["undo"]).result("undo");
     machine.run(["plan", "--instance", "taken", &todo(), "add", "mine"]).result("plan");
     assert_eq!(on(&["apply"]).result("apply")["kept"], json!(true));
+    assert_eq!(listed(), 2);
 }
 
 /// What a package ships makes a volume once: another first state, and every later one, is its maker's word.

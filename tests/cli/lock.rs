@@ -139,8 +139,8 @@ fn a_source_with_another_package_is_refused_and_nothing_is_installed() {
     let fault = machine.run(["install", "--file", "nowhere.lock"]).fault("NOT_FOUND", 20);
     // A lock of nothing installs nothing.
     assert!(!fault.fixes.iter().any(|fix| fix.cmd.contains("--lock")), "{fault:?}");
-    machine.run(["--yes", "install", &todo()]).result("install");
-    let fault = machine.run(["install", "--file", "nowhere.lock"]).fault("NOT_FOUND", 20);
+    let installed = locked();
+    let fault = installed.run(["install", "--file", "nowhere.lock"]).fault("NOT_FOUND", 20);
     assert!(fault.fixes[0].cmd.ends_with(" install --lock --file nowhere.lock"), "{fault:?}");
 }
 

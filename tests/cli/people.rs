@@ -222,7 +222,7 @@ fn what_the_greeting_names_is_read_where_it_is_seen() {
         &["catalog", "--agent"][..],
         &["catalog", "--fields", "slug"],
         &["run", "--envelope", "todo", "list"],
-        &["run", "todo", "list", "--agent"],
+        &["--agent", "run", "todo", "list"],
         &["meta", "--export", "mcp", "todo"],
         &["ledger", "list", "todo"],
     ] {

@@ -541,7 +541,9 @@ fn an_archive_is_taken_out_as_planned_or_not_at_all() {
     // What was listed is taken out, beside the archive.
     let batch = listed.to_string();
     let options = ["--mount", mount.as_str(), "--stdin-text", batch.as_str()];
-    assert_eq!(call(&machine, &options, "archives", &["extract", "--json-input"]).answer()["count"], 2);
+    let taken_out = call(&machine, &options, "archives", &["extract", "--json-input"]);
+    assert_eq!(taken_out.stderr, "note: 1 of 3 entries changed nothing\n");
+    assert_eq!(taken_out.document()["count"], 2);
     assert_eq!(text("data/letters/post/pears.txt"), text("data/out/post/pears.txt"));
     let one = ["extract", "data/unsafe.tar", "data/one", "--member", "fine.txt"];
     assert_eq!(archives(&one).answer()["items"][0]["path"], "data/one/fine.txt");
@@ -623,7 +625,7 @@ fn questions_find_the_command_among_all_packages() {
         (
             of_todo.chain(of_samples).collect::<Vec<_>>(),
             "about all packages of this repository beside one another",
-            (84, 53, 74),
+            (84, 55, 76),
         ),
         (held_out.collect(), "that were held out", (60, 40, 50)),
     ] {

@@ -37,15 +37,6 @@ pub enum Step {
     Attribute,
 }
 
-/// What makes folders at a path that nobody else may enter, whatever the umask lets: for a home's own, whose path is known to who calls.
-pub fn private_folders() -> std::fs::DirBuilder {
-    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
-    let mut builder = std::fs::DirBuilder::new();
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder
-}
-
 /// So many zeros at a file's end are no bytes but a length, where the file system has holes: who makes a file long need not have bytes for it.
 const HOLE_BYTES: usize = 4096;
 

@@ -13,11 +13,11 @@ mod read;
 mod stamp;
 mod walk;
 
-pub use hands::{Gone, Hands, Step, private_folders};
+pub use hands::{Gone, Hands, Step};
 pub use links::stays_inside;
 #[cfg(unix)]
 pub use owner::other_owner;
-pub use owner::{give_folder, give_if_new, give_to_owner, make_private_folders};
+pub use owner::{give_folder, give_if_new, give_to_owner, make_private_folders, private_folders};
 pub use read::{
     Listing, check_may_write, check_own, check_own_at, link_target, list, list_at_most, listed_rights, look, open_file,
     open_folder,

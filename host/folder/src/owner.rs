@@ -1,7 +1,6 @@
 //! Whose what is made in a home is: the user's whose the folder is, also where root makes it. Else one call of root's would lock out whoever the home
 //! belongs to. What can't be given stays its maker's.
 
-use crate::hands::private_folders;
 #[cfg(unix)]
 use crate::read::open_folder;
 use cap_std::fs::Dir;
@@ -52,6 +51,15 @@ pub fn give_folder(parent: &Dir, name: &str) {
     }
     #[cfg(not(unix))]
     let _ = (parent, name);
+}
+
+/// What makes folders at a path that nobody else may enter, whatever the umask lets: for a home's own, whose path is known to who calls.
+pub fn private_folders() -> std::fs::DirBuilder {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
 }
 
 /// Makes a folder that only its owner may enter, and the way to it, where they are missing.

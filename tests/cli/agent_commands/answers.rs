@@ -276,7 +276,7 @@ fn people_get_text_and_colour_only_where_it_can_be_seen() {
         }
     }
     let chosen = hutch.call_with(&["catalog"], "", &[("HUTCH_FORMAT", "human")]);
-    assert_eq!(chosen.stdout, "nothing\n");
+    assert!(chosen.stdout.starts_with("no package is here"), "{chosen:?}");
     let back = hutch.call_with(&["catalog", "--agent"], "", &[("HUTCH_FORMAT", "human")]);
     assert!(back.stdout.starts_with('{'));
     let failed = hutch.line("check nothing --human");

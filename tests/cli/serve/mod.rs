@@ -163,7 +163,24 @@ fn read(stream: &mut TcpStream) -> Answer {
     assert!(read.is_ok() || !bytes.is_empty(), "{read:?}");
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-    Answer { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    let head = head.to_ascii_lowercase();
+    let body = if head.contains("\r\ntransfer-encoding: chunked") { unchunked(body) } else { body.to_owned() };
+    Answer { status, head, body }
+}
+
+/// What comes in chunks, as far as they are whole.
+fn unchunked(mut body: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = body.split_once("\r\n") {
+        let Some(chunk) =
+            usize::from_str_radix(size, 16).ok().filter(|size| *size > 0).and_then(|size| rest.get(..size))
+        else {
+            break;
+        };
+        whole.push_str(chunk);
+        body = rest.get(chunk.len()..).and_then(|rest| rest.strip_prefix("\r\n")).unwrap_or_default();
+    }
+    whole
 }
 
 impl Answer {

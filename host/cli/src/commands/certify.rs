@@ -254,9 +254,8 @@ fn ring(home: &Path) -> Result<Option<Ring>, Fault> {
     let folder = hutch::package::open_folder(home).map_err(|error| Fault::file(home, &error))?;
     // Whoever puts it up is bound by it: a thread that ends with that tells whether it is there.
     let tried = std::thread::scope(|scope| scope.spawn(|| paths::change_only_below(&folder)).join());
-    Ok(matches!(tried, Ok(Ok(()))).then(|| -> Ring {
-        Box::new(move || paths::change_only_below(&folder).map_err(|error| error.to_string()))
-    }))
+    Ok(matches!(tried, Ok(Ok(())))
+        .then(|| -> Ring { Box::new(move || paths::change_only_below(&folder).map_err(|error| error.to_string())) }))
 }
 
 fn home() -> Result<tempfile::TempDir, Fault> {

@@ -66,12 +66,7 @@ pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
 type Here = (Vec<FoundItem>, BTreeSet<String>, Option<Searched>);
 
 /// Those of packages on this machine.
-fn here(
-    global: &Global,
-    own: &FindArguments,
-    policy: &Policy,
-    output: &Output,
-) -> Result<Here, Fault> {
+fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) -> Result<Here, Fault> {
     let (mut known, mut slugs, mut room) = (Vec::new(), BTreeSet::new(), find::Searched::default());
     let mut searched = Searched { packages: 0, left_out: 0 };
     catalog::each(global, &own.folders, output, |outline, place| {

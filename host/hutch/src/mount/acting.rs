@@ -200,10 +200,15 @@ impl Acting {
         let above: BTreeSet<&str> = changed.flat_map(ways).collect();
         let mut found = Found::new(&mount.real_path, mount.above.clone(), looks);
         let (mut names, mut walked) = (0, BTreeSet::new());
+        let counted = |names: usize| match names > looks.names {
+            true => Err(CarryError::Untold(format!("more than {} names are in it", looks.names))),
+            false => Ok(()),
+        };
         let mut folders = Folders::of(mount.dir()).map_err(io_at(""))?;
         loop {
             while let Some(Opened { number, dir, acts, opened }) = folders.next()? {
                 names += opened.saturating_sub(1);
+                counted(names)?;
                 let path = || folders.path(number);
                 let failed = |error| io_at(&path().display().to_string())(error);
                 let is_repository = is_repository(&dir);
@@ -214,11 +219,18 @@ impl Acting {
                 let acts = acts || is_repository;
                 let parent = folders.name(number).to_string_lossy().into_owned();
                 let mut inside = Vec::new();
-                for entry in dir.entries().map_err(failed)? {
-                    names += 1;
-                    if names > looks.names {
-                        return Err(CarryError::Untold(format!("more than {} names are in it", looks.names)));
+                let entries = match dir.entries() {
+                    Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                        // Who may enter it finds what is in it by name.
+                        let is_closed = look(&dir, HEAD).is_err();
+                        let untold = || CarryError::Untold(format!("{:?} may be entered and not listed", path()));
+                        if is_closed { continue } else { return Err(untold()) }
                     }
+                    entries => entries.map_err(failed)?,
+                };
+                for entry in entries {
+                    names += 1;
+                    counted(names)?;
                     let entry = entry.map_err(failed)?;
                     let (name, Ok(form)) = (entry.file_name(), entry.file_type()) else { continue };
                     let text = name.to_string_lossy();

@@ -6,7 +6,7 @@ use cap_std::fs::Dir;
 use hutch_folder::open_folder;
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 /// So many folders on the way to one stay open.
@@ -92,7 +92,7 @@ impl Folders {
     /// Opens the next one; `None` at the end. What is gone meanwhile, or nobody may enter, is passed over.
     ///
     /// # Errors
-    /// The system refuses, or it may be entered and not listed.
+    /// The system refuses.
     pub(super) fn next(&mut self) -> Result<Option<Opened>, CarryError> {
         while let Some(number) = self.due.pop() {
             let depth = |number: usize| self.all.get(number).map_or(0, |folder| folder.depth);
@@ -116,12 +116,7 @@ impl Folders {
             match open_folder(&dir, &folder.name) {
                 Ok(Some(next)) => dir = Rc::new(next),
                 Ok(None) => return Ok(None),
-                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-                    let may_enter = dir.metadata(Path::new(&folder.name).join(".")).is_ok();
-                    let path = self.path(number);
-                    let untold = || CarryError::Untold(format!("{path:?} may be entered and not listed"));
-                    return if may_enter { Err(untold()) } else { Ok(None) };
-                }
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(None),
                 Err(source) => return Err(CarryError::Io { path: self.path(number).display().to_string(), source }),
             }
             if folder.depth < HELD_MAX && self.held.len() == folder.depth {

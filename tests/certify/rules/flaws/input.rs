@@ -131,5 +131,7 @@ pub(super) const FLAWS: &[Flaw] = &[
 ];
 
 fn replaced_number(args: &mut [String]) {
-    args.iter_mut().filter(|arg| arg.len() > 20 && arg.bytes().all(|byte| byte.is_ascii_digit())).for_each(|arg| "1".clone_into(arg));
+    args.iter_mut()
+        .filter(|arg| arg.len() > 20 && arg.bytes().all(|byte| byte.is_ascii_digit()))
+        .for_each(|arg| "1".clone_into(arg));
 }
