@@ -550,7 +550,11 @@ fn an_archive_is_taken_out_as_planned_or_not_at_all() {
     archives(&["extract", "data/letters.tar.gz", "data/again"]).answer();
     assert_eq!(text("data/again/post/baskets.txt"), text("data/out/post/baskets.txt"));
     // What is there and the same stays, and what is there and another one does too, unless it may be written over.
-    assert_eq!(archives(&extract).answer()["changed"], false);
+    let again = archives(&extract);
+    assert_eq!(
+        (&again.document()["changed"], again.stderr.as_str()),
+        (&json!(false), "note: there is nothing to edit\n")
+    );
     machine.write("data/out/post/pears.txt", "eaten");
     assert_eq!(archives(&extract).guest_failure(30)["error"]["code"], "EDITS_CONFLICT");
     assert_eq!(text("data/out/post/pears.txt"), "eaten");
@@ -627,7 +631,7 @@ fn questions_find_the_command_among_all_packages() {
             "about all packages of this repository beside one another",
             (84, 55, 76),
         ),
-        (held_out.collect(), "that were held out", (60, 40, 50)),
+        (held_out.collect(), "that were held out", (60, 39, 49)),
     ] {
         let (mut first, mut among_three) = (0, 0);
         for line in &lines {

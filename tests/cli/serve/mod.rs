@@ -164,11 +164,12 @@ fn read(stream: &mut TcpStream) -> Answer {
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     let head = head.to_ascii_lowercase();
-    let body = if head.contains("\r\ntransfer-encoding: chunked") { unchunked(body) } else { body.to_owned() };
+    let in_chunks = ["transfer-encoding: chunked", "content-type: application/json"].iter().all(|it| head.contains(it));
+    let body = if in_chunks { unchunked(body) } else { body.to_owned() };
     Answer { status, head, body }
 }
 
-/// What comes in chunks, as far as they are whole.
+/// A document that comes in chunks, as far as they are whole.
 fn unchunked(mut body: &str) -> String {
     let mut whole = String::new();
     while let Some((size, rest)) = body.split_once("\r\n") {

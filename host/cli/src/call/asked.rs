@@ -78,8 +78,8 @@ fn path(asked: &Asked) -> Result<Option<Path>, ErrorReport> {
 
 /// Refuses what names no part of any answer, before anything is done.
 fn check(asked: &Asked) -> Result<(), ErrorReport> {
-    guard::check(&asked.fields, Guard::Strict, None, None)
-        .map_err(|violation| hutch::Failure::Guard(violation).report())?;
+    let parts: Vec<String> = asked.fields.iter().chain(&asked.query).cloned().collect();
+    guard::check(&parts, Guard::Strict, None, None).map_err(|violation| hutch::Failure::Guard(violation).report())?;
     path(asked).map(|_| ())
 }
 

@@ -42,13 +42,13 @@ pub(crate) enum InstanceCommand {
     Copy(InstanceCopyArguments),
     /// Delete an instance
     Purge(InstanceArguments),
-    /// Export an instance
+    /// Write an instance into one file, to be taken elsewhere
     ///
     /// Its entries, states, inputs and outputs, and no key, as one file: for another home, a browser tab or a safe place. Of entries whose states gc
     /// has dropped it holds the records alone. Its bytes follow from the ledger. With --part-bytes as FILE.0001, FILE.0002 and so on, each for whoever took in the one before.
     /// With --volume the files of one volume, into a folder.
     Export(InstanceExportArguments),
-    /// Import an instance
+    /// Take in an instance that was written into a file elsewhere
     ///
     /// Every entry is made again and every run is run again, and must come to the same, before anything of a file is taken: all of it or
     /// nothing. Of several files those before one that is refused are taken. Packages that the first one carries run in the sandbox for that alone;

@@ -30,7 +30,7 @@ pub(crate) enum IssueCommand {
     List(ListArguments),
     /// Show one issue
     Show(OneArguments),
-    /// Close an issue
+    /// Say that an issue is done
     Close(OneArguments),
     /// Change an issue's status
     Transition(TransitionArguments),
