@@ -2,8 +2,8 @@
 
 use crate::support::{HUTCH, Machine, Ran, todo};
 use std::fs::{self, Permissions};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::process::Command;
 
 fn mode(path: &Path) -> u32 {
@@ -33,44 +33,6 @@ fn whichever_command_makes_a_home_nobody_else_may_enter_it() {
             assert_eq!(mode(&path) & 0o077, 0, "{}", path.display());
         }
     }
-}
-
-/// What is below a folder, and whose it is.
-fn owners(folder: &Path) -> Vec<(PathBuf, u32)> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        let metadata = path.symlink_metadata().unwrap();
-        if metadata.is_dir() {
-            found.extend(owners(&path));
-        }
-        found.push((path, metadata.uid()));
-    }
-    found
-}
-
-/// Or one call of root's, with the `HOME` of another user, would lock that one out. Who is not root can make nothing that is another's.
-#[test]
-fn what_root_makes_in_a_home_is_the_users_whose_the_home_is() {
-    const THEIRS: u32 = 65_534;
-    let machine = Machine::new();
-    // With the key of what is compiled in it, which is whose it is.
-    drop(machine.hutch(["catalog"]));
-    if chown(machine.home(), Some(THEIRS), Some(THEIRS)).is_err() {
-        return;
-    }
-    machine.run(["install", &todo()]).result("install");
-    machine.run(["trust", "add", "--require", "unsigned", "oci://registry.example/*"]).result("trust add");
-    machine.run(["issue", "create", "--type", "bug", "--message", "it is slow"]).result("issue create");
-    machine.run(["run", "todo", "add", "Buy milk"]).answer();
-    machine.run(["run", "todo", "add", "Call mum"]).answer();
-    machine.run(["instance", "copy", "todo", "other"]).result("instance copy");
-    let found = owners(&machine.home());
-    for name in ["packages/todo/pin.json", "pins.lock", "trust.json", "instances/todo/other/state/todos.json"] {
-        assert!(found.iter().any(|(path, _)| path.ends_with(name)), "{name}: {found:?}");
-    }
-    let roots = found.iter().filter(|(path, user)| *user != THEIRS && !path.ends_with("artifacts.key"));
-    assert_eq!(roots.collect::<Vec<_>>(), [&(PathBuf::new(), 0); 0]);
 }
 
 #[test]

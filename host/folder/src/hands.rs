@@ -1,7 +1,6 @@
 //! Changing folders. Each change is one step, which a test can make fail, alone or with all that follow, as if the process had
 //! ended there.
 
-use crate::owner::{give_folder, give_to_owner};
 use crate::read::look;
 use crate::stamp::{Form, Stamp};
 use cap_fs_ext::{DirExt, FollowSymlinks, OpenOptionsFollowExt, SystemTimeSpec};
@@ -37,6 +36,15 @@ pub enum Step {
     Attribute,
 }
 
+/// What makes folders at a path that nobody else may enter, whatever the umask lets: for a home's own, whose path is known to who calls.
+pub fn private_folders() -> std::fs::DirBuilder {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
 /// So many zeros at a file's end are no bytes but a length, where the file system has holes: who makes a file long need not have bytes for it.
 const HOLE_BYTES: usize = 4096;
 
@@ -47,8 +55,6 @@ type Check = Arc<dyn Fn(Step) -> io::Result<()> + Send + Sync>;
 #[derive(Clone, Default)]
 pub struct Hands {
     check: Option<Check>,
-    /// Whether what is made in another user's folder is given to that user.
-    gives: bool,
 }
 
 impl std::fmt::Debug for Hands {
@@ -74,12 +80,7 @@ fn time(ns: u64) -> io::Result<std::time::SystemTime> {
 impl Hands {
     /// Hands whose every step first asks `check`. For tests of what happens when the system fails.
     pub fn checked(check: impl Fn(Step) -> io::Result<()> + Send + Sync + 'static) -> Hands {
-        Hands { check: Some(Arc::new(check)), gives: false }
-    }
-
-    /// Hands that work in a home: what root makes there is the user's whose the folder is.
-    pub fn of_home() -> Hands {
-        Hands { check: None, gives: true }
+        Hands { check: Some(Arc::new(check)) }
     }
 
     fn step(&self, step: Step) -> io::Result<()> {
@@ -92,9 +93,7 @@ impl Hands {
     /// Something has the name, or the system's refusal. So for all that follow.
     pub fn create_folder(&self, parent: &Dir, name: &str) -> io::Result<()> {
         self.step(Step::CreateFolder)?;
-        parent.create_dir(name)?;
-        self.give_folder(parent, name);
-        Ok(())
+        parent.create_dir(name)
     }
 
     /// Makes a folder that only its owner may enter.
@@ -107,25 +106,10 @@ impl Hands {
         {
             let mut builder = cap_std::fs::DirBuilder::new();
             cap_std::fs::DirBuilderExt::mode(&mut builder, 0o700);
-            parent.create_dir_with(name, &builder)?;
+            parent.create_dir_with(name, &builder)
         }
         #[cfg(not(unix))]
-        parent.create_dir(name)?;
-        self.give_folder(parent, name);
-        Ok(())
-    }
-
-    fn give_folder(&self, parent: &Dir, name: &str) {
-        if self.gives {
-            give_folder(parent, name);
-        }
-    }
-
-    fn given(&self, parent: &Dir, made: File) -> File {
-        if self.gives {
-            give_to_owner(parent, &made);
-        }
-        made
+        parent.create_dir(name)
     }
 
     /// Removes an empty folder.
@@ -156,7 +140,7 @@ impl Hands {
         options.write(true).create_new(true).follow(FollowSymlinks::No);
         #[cfg(unix)]
         cap_std::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        Ok(self.given(parent, parent.open_with(name, &options)?.into_std()))
+        Ok(parent.open_with(name, &options)?.into_std())
     }
 
     /// Makes a new file with the permissions that the system gives it, open for writing.
@@ -167,7 +151,7 @@ impl Hands {
         self.step(Step::CreateFile)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).follow(FollowSymlinks::No);
-        Ok(self.given(parent, parent.open_with(name, &options)?.into_std()))
+        Ok(parent.open_with(name, &options)?.into_std())
     }
 
     /// Writes to a new file.

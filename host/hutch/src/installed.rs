@@ -216,7 +216,7 @@ pub struct Installed {
 impl Installed {
     /// Those below `home`. Touches nothing.
     pub fn of(home: &Path) -> Installed {
-        Installed { folder: home.join("packages"), hands: Hands::of_home() }
+        Installed { folder: home.join("packages"), hands: Hands::default() }
     }
 
     /// Where they are.

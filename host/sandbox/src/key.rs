@@ -14,7 +14,8 @@ impl SealKey {
     /// is none, or if others may read it.
     pub fn kept(folder: &Path, fresh: Option<[u8; SealKey::BYTES]>) -> Option<SealKey> {
         if fresh.is_some() {
-            hutch_folder::make_private_folders(folder).ok()?;
+            #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way to it")]
+            hutch_folder::private_folders().recursive(true).create(folder).ok()?;
         }
         #[expect(clippy::disallowed_methods, reason = "the one place where the key's folder becomes authority")]
         let dir = Dir::open_ambient_dir(folder, ambient_authority()).ok()?;

@@ -163,7 +163,8 @@ impl InstanceDir {
         if self.0.is_dir() && self.database_bytes() > 0 {
             return Ok(());
         }
-        let made = hutch_folder::make_private_folders(&self.0);
+        #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
+        let made = hutch_folder::private_folders().recursive(true).create(&self.0);
         made.map_err(|error| StoreError::io(&self.0, "create the folder", error))?;
         // A commit is durable only if the way to it is. The home folder's own way is its maker's.
         self.sync()?;
@@ -204,7 +205,7 @@ impl InstanceDir {
         let folder = self.open()?;
         let opened = hutch_folder::open_folder(&folder, NAME).and_then(|opened| match opened {
             None if make => {
-                hutch_folder::Hands::of_home().create_private_folder(&folder, NAME)?;
+                hutch_folder::Hands::default().create_private_folder(&folder, NAME)?;
                 hutch_folder::open_folder(&folder, NAME)
             }
             opened => Ok(opened),
@@ -252,9 +253,7 @@ pub(crate) fn lock_file(folder: &Dir, name: &str) -> io::Result<(std::fs::File, 
     let metadata = file.metadata()?;
     // Who holds it may write down there what is under way.
     hutch_folder::check_own(&metadata)?;
-    let file = file.into_std();
-    hutch_folder::give_if_new(folder, &file);
-    Ok((file, Stamp::of(&metadata)))
+    Ok((file.into_std(), Stamp::of(&metadata)))
 }
 
 /// A lock, if nobody else holds it.

@@ -100,9 +100,7 @@ impl Marker {
         options.write(true).create(true).truncate(false).nonblock(true).follow(FollowSymlinks::No);
         let file = folder.open_with(NAME, &options).and_then(|file| {
             hutch_folder::check_own(&file.metadata()?)?;
-            let file = file.into_std();
-            hutch_folder::give_if_new(folder, &file);
-            Ok(file)
+            Ok(file.into_std())
         });
         Marker { store, file: Mutex::new(file.ok()) }
     }

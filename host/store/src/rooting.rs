@@ -34,9 +34,7 @@ impl<'a> Rooting<'a> {
             let mut options = OpenOptions::new();
             options.write(true).create(true).nonblock(true).follow(FollowSymlinks::No);
             let noted = folder.open_with(NOTE, &options);
-            let noted =
-                noted.map_err(|error| StoreError::io(dir.path().join(NOTE), "note that the log is new", error))?;
-            hutch_folder::give_if_new(folder, &noted.into_std());
+            noted.map_err(|error| StoreError::io(dir.path().join(NOTE), "note that the log is new", error))?;
         }
         Ok(Rooting { dir, folder, owed })
     }

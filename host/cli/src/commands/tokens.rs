@@ -1,8 +1,8 @@
 //! The file of a server's tokens: made once, readable by its owner alone, and read when serving begins. No token stands on a command line.
 
 use crate::machine::input;
-use crate::machine::new_file::{NewFile, folder_of};
-use crate::machine::place::{give, make_private};
+use crate::machine::new_file::NewFile;
+use crate::machine::place::make_private;
 use crate::machine::surroundings;
 use crate::refusal::fault::Fault;
 use data_encoding::BASE64URL_NOPAD;
@@ -22,8 +22,9 @@ pub(crate) fn make(path: &Path) -> Result<(), Fault> {
     if crate::package::packages::is_there(path) {
         return Ok(());
     }
-    let folder = folder_of(path);
-    make_private(folder)?;
+    if let Some(folder) = path.parent() {
+        make_private(folder)?;
+    }
     let secret = || Ok::<String, Fault>(BASE64URL_NOPAD.encode(&surroundings::random_seed()?.0));
     let text = format!(
         "# Tokens of hutch serve: a name, scopes (read, run, confirm, admin) and the token.\n\
@@ -32,7 +33,6 @@ pub(crate) fn make(path: &Path) -> Result<(), Fault> {
         secret()?
     );
     let mut file = NewFile::begin_private(path)?;
-    give(folder, file.file());
     file.writer().write_all(text.as_bytes()).map_err(|error| Fault::file(path, &error))?;
     match file.keep() {
         // Another process made one meanwhile.

@@ -1,6 +1,6 @@
 //! Feedback, kept on this machine: one JSON file for each issue below `<home>/issues` (rules F1 to F8).
 
-use crate::machine::place::{give, make_private};
+use crate::machine::place::make_private;
 use crate::refusal::fault::Fault;
 use cap_fs_ext::OpenOptionsSyncExt;
 use cap_std::fs::{Dir, OpenOptions};
@@ -170,7 +170,6 @@ impl Issues {
     /// An issue's file, whole and on the disk, under a name that is nobody's. It is gone if it does not get a better one.
     fn aside(&self, issue: &Issue) -> Result<NamedTempFile, Fault> {
         let mut file = NamedTempFile::new_in(&self.folder).map_err(|error| Fault::file(&self.folder, &error))?;
-        give(&self.folder, file.as_file());
         let written = file.write_all(text(issue).as_bytes()).and_then(|()| file.as_file().sync_all());
         written.map(|()| file).map_err(|error| Fault::file(&self.folder, &error))
     }

@@ -2,8 +2,7 @@
 
 use crate::refusal::fault::Fault;
 use hutch::installed::Pin;
-use hutch::package::{give_if_new, make_private_folders, open_folder};
-use std::fs::{DirBuilder, File};
+use std::fs::DirBuilder;
 use std::path::{Path, PathBuf};
 
 /// A package, found.
@@ -43,15 +42,9 @@ pub(crate) fn without_links(path: &Path) -> PathBuf {
 }
 
 /// Makes a folder, and the way to it, where they are missing: whatever the umask lets, nobody else may enter what is made.
+#[expect(clippy::disallowed_methods, reason = "the caller or the home names the folder, and this makes the way to it")]
 pub(crate) fn make_private(folder: &Path) -> Result<(), Fault> {
-    make_private_folders(folder).map_err(|error| Fault::file(folder, &error))
-}
-
-/// Gives a new file in a folder of a home, into which nothing was written yet, to the user whose the folder is: root may have made it.
-pub(crate) fn give(folder: &Path, made: &File) {
-    if let Ok(folder) = open_folder(folder) {
-        give_if_new(&folder, made);
-    }
+    private_folders().recursive(true).create(folder).map_err(|error| Fault::file(folder, &error))
 }
 
 /// What makes folders that nobody else may enter.

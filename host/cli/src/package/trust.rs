@@ -2,7 +2,7 @@
 //! matter. `<home>/trusted_root.json`, if it is there, says whose certificates count.
 
 use crate::flags::global::Global;
-use crate::machine::place::{Place, give, make_private, without_links};
+use crate::machine::place::{Place, make_private, without_links};
 use crate::machine::surroundings;
 use crate::package::network;
 use crate::refusal::fault::Fault;
@@ -103,12 +103,10 @@ pub(crate) fn change(global: &Global, change: impl FnOnce(&mut Policy) -> Result
     let folder = path.parent().unwrap_or(Path::new("."));
     let failed = |error: io::Error| Fault::file(&path, &error);
     make_private(folder)?;
-    let held = lock(folder.join(LOCK_FILE), global.wait)?;
-    give(folder, &held);
+    let _lock = lock(folder.join(LOCK_FILE), global.wait)?;
     let (policy, changed) = apply(&path)?;
     if changed {
         let mut aside = NamedTempFile::new_in(folder).map_err(failed)?;
-        give(folder, aside.as_file());
         let written = aside.write_all(policy.text().as_bytes()).and_then(|()| aside.as_file().sync_all());
         written.map_err(failed)?;
         aside.persist(&path).map_err(|error| failed(error.error))?;

@@ -59,7 +59,9 @@ impl Installed {
         if let Ok(dir) = open_folder(&folder) {
             return Ok(dir);
         }
-        let settled = hutch_folder::make_private_folders(&folder).and_then(|()| {
+        #[expect(clippy::disallowed_methods, reason = "the home is a path, and this makes the way below it")]
+        let created = hutch_folder::private_folders().recursive(true).create(&folder);
+        let settled = created.and_then(|()| {
             let mut above = folder.ancestors().skip(1).take(2);
             above.try_for_each(|above| self.settle(&open_folder(above)?))
         });
@@ -126,10 +128,7 @@ impl Installed {
         for entry in &entries {
             let path = entry.path.as_str();
             match entry.file_bytes {
-                None => {
-                    inner.create_dir_all(path).map_err(|source| self.io(path, source))?;
-                    hutch_folder::give_folder(&inner, path);
-                }
+                None => inner.create_dir_all(path).map_err(|source| self.io(path, source))?,
                 Some(_) => {
                     self.write(&inner, path, &files.read_whole(&entry.path, bounds).map_err(PackageError::one)?)?
                 }

@@ -17,8 +17,6 @@ mod source;
 pub use files::{PackageBounds, PackageEntry};
 pub use folder::snapshot as folder_snapshot;
 #[cfg(feature = "machine")]
-pub use hutch_folder::{give_if_new, make_private_folders};
-#[cfg(feature = "machine")]
 pub use memory::Memory;
 #[cfg(feature = "machine")]
 pub(crate) use memory::Scope;

@@ -87,7 +87,7 @@ impl Plain {
             stamps: Stamps::open(&folder, dir.path(), wait)?,
             folder,
             path: dir.path().to_owned(),
-            hands: Hands::of_home(),
+            hands: Hands::default(),
             wait,
             boot: boot(),
             now_ns,

@@ -353,7 +353,7 @@ fn connect(folder: &Dir, path: &Path, wait: Duration) -> Result<Connection, Stor
         for part in own::PARTS {
             let name = format!("{NAME}{part}");
             if look(folder, &name).map_err(unread)?.is_some() {
-                keep(&Hands::of_home(), (folder, at), (folder, &name))?;
+                keep(&Hands::default(), (folder, at), (folder, &name))?;
             }
         }
     }

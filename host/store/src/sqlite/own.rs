@@ -3,16 +3,10 @@
 
 use super::failure::database;
 use crate::error::StoreError;
-#[cfg(unix)]
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt};
 use cap_std::fs::Dir;
-#[cfg(unix)]
-use cap_std::fs::OpenOptions;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use std::ffi::OsStr;
-#[cfg(unix)]
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -34,33 +28,11 @@ pub(crate) fn open(folder: &Dir, path: &Path, make: bool, wait: Duration) -> Res
     let mut flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, make);
-    #[cfg(unix)]
-    if make && hutch_folder::other_owner(folder).is_some() {
-        make_given(folder, name).map_err(|error| StoreError::io(path, "make the database", error))?;
-    }
     let opened = Connection::open_with_flags(without_links(path), flags).and_then(|connection| {
         configure(&connection, wait)?;
         Ok(connection)
     });
     opened.map_err(|error| database(path, error))
-}
-
-/// Makes the empty file that SQLite would make, for the user whose the folder is: SQLite gives what belongs beside it to whom that belongs.
-#[cfg(unix)]
-fn make_given(folder: &Dir, name: &str) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true).follow(FollowSymlinks::No);
-    cap_std::fs::OpenOptionsExt::mode(&mut options, 0o644);
-    match folder.open_with(name, &options) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        made => {
-            let made = made?.into_std();
-            hutch_folder::give_to_owner(folder, &made);
-            // It stays open: closing it would let go of the locks that SQLite may have on it in this process by now.
-            let _ = std::os::fd::IntoRawFd::into_raw_fd(made);
-        }
-    }
-    Ok(())
 }
 
 /// The same path with no link on the way to the folder: those are its owner's, and SQLite would refuse them too.

@@ -7,8 +7,6 @@ use super::pool;
 use crate::error::{StoreError, at};
 use crate::instance_dir::{InstanceDir, InstanceLock};
 use crate::store::Store;
-use cap_std::ambient_authority;
-use cap_std::fs::Dir;
 use hutch_model::ledger::Pin;
 use rusqlite::TransactionBehavior;
 use std::fs::{File, TryLockError};
@@ -28,7 +26,6 @@ impl SqliteStore {
         vacant(to)?;
         let aside = Aside::make(to)?;
         self.write_copy(&aside.folder.join("hutch.db"), true)?;
-        aside.give_copy();
         settle(&aside.folder).map_err(|error| failed(to, error))?;
         take_place(&aside.folder, to)
     }
@@ -165,18 +162,8 @@ impl Aside {
         })?;
         let aside = Aside { folder, _turn: InstanceLock::of(turn) };
         aside.remove().map_err(failed)?;
-        hutch_folder::make_private_folders(&aside.folder).map_err(failed)?;
+        hutch_folder::private_folders().create(&aside.folder).map_err(failed)?;
         Ok(aside)
-    }
-
-    /// Gives the copy that SQLite has written into it to the user whose the instances are.
-    #[expect(clippy::disallowed_methods, reason = "an instance's folder is known by its path")]
-    fn give_copy(&self) {
-        if let Ok(folder) = Dir::open_ambient_dir(&self.folder, ambient_authority())
-            && let Ok(copy) = hutch_folder::open_file(&folder, "hutch.db")
-        {
-            hutch_folder::give_to_owner(&folder, &copy);
-        }
     }
 
     /// Takes an instance's folder in, which nobody has open: it goes with this one.
