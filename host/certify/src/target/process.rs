@@ -101,6 +101,8 @@ type Tree = BTreeMap<OsString, Entry>;
 enum Entry {
     File(Content),
     Folder(Option<Stamp>),
+    /// A link, and where it leads. It is never followed.
+    Link(OsString),
 }
 
 /// What a file holds, and what tells that it still does.
@@ -115,6 +117,7 @@ impl PartialEq for Entry {
         match (self, other) {
             (Entry::File(one), Entry::File(other)) => one.digest == other.digest,
             (Entry::Folder(_), Entry::Folder(_)) => true,
+            (Entry::Link(one), Entry::Link(other)) => one == other,
             _ => false,
         }
     }
@@ -206,13 +209,23 @@ impl ProcessTarget {
         command
     }
 
-    /// Starts the program; behind its ring on a thread that ends with that, because whoever put one up is bound by it too.
+    /// Starts the program, behind its ring.
     fn start(&self, args: &[String], options: &Options) -> std::io::Result<Child> {
         let mut command = self.command(args, options);
-        let Some(ring) = &self.ring else { return command.spawn() };
-        let start = move || ring().map_err(std::io::Error::other).and_then(|()| command.spawn());
-        let started = std::thread::scope(|scope| scope.spawn(start).join());
-        started.unwrap_or_else(|_| Err(std::io::Error::other("the thread that starts it panicked")))
+        self.within(move || command.spawn())
+    }
+
+    /// Has the home hold what is wanted. Behind the ring too: what the program left there, and may still be at, leads nobody elsewhere.
+    fn restore(&self, now: &State, wanted: &State) -> std::io::Result<()> {
+        self.within(|| change(&self.home, now, wanted))
+    }
+
+    /// Does something behind the ring, on a thread that ends with that, because whoever put one up is bound by it too.
+    fn within<T: Send>(&self, does: impl FnOnce() -> std::io::Result<T> + Send) -> std::io::Result<T> {
+        let Some(ring) = &self.ring else { return does() };
+        let bound = move || ring().map_err(std::io::Error::other).and_then(|()| does());
+        let done = std::thread::scope(|scope| scope.spawn(bound).join());
+        done.unwrap_or_else(|_| Err(std::io::Error::other("the thread behind the ring panicked")))
     }
 }
 
@@ -226,7 +239,7 @@ impl Target for ProcessTarget {
         let mut before = &self.current;
         if options.start == Start::Initial {
             before = &self.initial;
-            change(&self.home, &self.current, before).map_err(host)?;
+            self.restore(&self.current, before).map_err(host)?;
         }
         let child = self.start(args, options).map_err(|error| TargetError::Start {
             program: self.program.display().to_string(),
@@ -251,7 +264,7 @@ impl Target for ProcessTarget {
         let keep = options.keep || same && options.start == Start::Current;
         match keep {
             true => self.current = after,
-            false => change(&self.home, &after, &self.current).map_err(host)?,
+            false => self.restore(&after, &self.current).map_err(host)?,
         }
         Ok(seen)
     }
@@ -374,6 +387,7 @@ impl State {
             let content: &[u8] = match entry {
                 Entry::File(content) => content.digest.as_bytes(),
                 Entry::Folder(_) => &[],
+                Entry::Link(target) => target.as_encoded_bytes(),
             };
             hasher.update_part(path.as_encoded_bytes());
             hasher.update_part(content);
@@ -390,9 +404,14 @@ impl State {
 fn is_as_it_was(root: &Path, before: &Tree) -> bool {
     let now = SystemTime::now();
     before.iter().all(|(path, entry)| {
-        let (Entry::File(Content { stamp, .. }) | Entry::Folder(stamp)) = entry;
-        let is = || std::fs::symlink_metadata(root.join(path)).ok().and_then(|file| Stamp::of(&file, now));
-        stamp.is_some() && is() == *stamp
+        let at = root.join(path);
+        match entry {
+            Entry::File(Content { stamp, .. }) | Entry::Folder(stamp) => {
+                let is = || std::fs::symlink_metadata(&at).ok().and_then(|file| Stamp::of(&file, now));
+                stamp.is_some() && is() == *stamp
+            }
+            Entry::Link(target) => std::fs::read_link(&at).is_ok_and(|is| is.as_os_str() == target),
+        }
     })
 }
 
@@ -441,6 +460,10 @@ fn tree(root: &Path, before: &Tree) -> Tree {
                     };
                     files.insert(name, Entry::File(content));
                 }
+                Ok(kind) if kind.is_symlink() => {
+                    let target = std::fs::read_link(entry.path()).unwrap_or_default();
+                    files.insert(name, Entry::Link(target.into_os_string()));
+                }
                 _ => {}
             }
         }
@@ -458,25 +481,98 @@ fn change(root: &Path, now: &State, wanted: &State) -> std::io::Result<()> {
         return Ok(());
     }
     let (now, wanted) = (&now.files, &wanted.files);
+    let stays = |path: &OsString, entry: &Entry| match (entry, wanted.get(path)) {
+        (Entry::File(_), Some(Entry::File(_))) => true,
+        (entry, wanted) => wanted == Some(entry),
+    };
     // What is in a folder comes after it.
-    for (path, entry) in now.iter().rev().filter(|(path, _)| !wanted.contains_key(*path)) {
+    for (path, entry) in now.iter().rev().filter(|(path, entry)| !stays(path, entry)) {
         match entry {
-            Entry::File(_) => std::fs::remove_file(root.join(path))?,
+            Entry::File(_) | Entry::Link(_) => std::fs::remove_file(root.join(path))?,
             Entry::Folder(_) => std::fs::remove_dir_all(root.join(path))?,
         }
     }
     for (path, entry) in wanted.iter().filter(|(path, entry)| now.get(*path) != Some(*entry)) {
+        let at = root.join(path);
         match entry {
-            Entry::File(content) => std::fs::write(root.join(path), &*content.bytes)?,
-            Entry::Folder(_) => std::fs::create_dir_all(root.join(path))?,
+            Entry::File(content) => place(&at, &content.bytes)?,
+            Entry::Folder(_) => std::fs::create_dir(at)?,
+            #[cfg(unix)]
+            Entry::Link(target) => std::os::unix::fs::symlink(target, at)?,
+            #[cfg(not(unix))]
+            Entry::Link(_) => {}
         }
     }
     Ok(())
 }
 
+/// Puts a file into its place, whatever is there by now: written beside it and renamed, which follows no link. Who may use it stays as it was.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the home is a throw-away folder that the program under test reaches by its path"
+)]
+fn place(at: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    const BESIDE: &str = ".being-put-back";
+    let beside = at.with_file_name(BESIDE);
+    if let Err(error) = std::fs::remove_file(&beside)
+        && error.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(error);
+    }
+    let mut file = std::fs::OpenOptions::new().write(true).create_new(true).open(&beside)?;
+    file.write_all(bytes)?;
+    if let Ok(was) = std::fs::symlink_metadata(at)
+        && was.is_file()
+    {
+        file.set_permissions(was.permissions())?;
+    }
+    std::fs::rename(&beside, at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A program may leave links in its home where there were files and folders: putting the home back follows none.
+    #[cfg(unix)]
+    #[test]
+    fn what_a_home_is_put_back_to_reaches_nothing_elsewhere() {
+        use std::os::unix::fs::symlink;
+        let root = std::env::temp_dir().join(format!("hutch-certify-links-{}", std::process::id()));
+        let (home, elsewhere) = (root.join("home"), root.join("elsewhere"));
+        std::fs::create_dir_all(home.join("folder")).unwrap();
+        std::fs::create_dir_all(&elsewhere).unwrap();
+        for (path, content) in [("home/file", "one"), ("home/folder/file", "two"), ("elsewhere/own", "precious")] {
+            std::fs::write(root.join(path), content).unwrap();
+        }
+        let at = |name: &str| std::fs::read_to_string(home.join(name)).unwrap();
+        let first = State::of(tree(&home, &Tree::new()));
+        std::fs::remove_file(home.join("file")).unwrap();
+        std::fs::remove_dir_all(home.join("folder")).unwrap();
+        symlink(elsewhere.join("own"), home.join("file")).unwrap();
+        symlink(&elsewhere, home.join("folder")).unwrap();
+        let linked = State::of(tree(&home, &first.files));
+        assert!(linked.digest != first.digest && !is_as_it_was(&home, &first.files));
+        change(&home, &linked, &first).unwrap();
+        assert_eq!((at("file"), at("folder/file")), ("one".to_owned(), "two".to_owned()));
+        // And back: links are part of what it held.
+        change(&home, &first, &linked).unwrap();
+        assert_eq!(std::fs::read_link(home.join("folder")).unwrap(), elsewhere);
+        // Also where one came since somebody looked.
+        change(&home, &linked, &first).unwrap();
+        std::fs::remove_file(home.join("file")).unwrap();
+        symlink(elsewhere.join("own"), home.join("file")).unwrap();
+        let other = State::of(Tree::from([("file".into(), Entry::File(Content::of(b"another", None)))]));
+        change(&home, &other, &State::of(Tree::from([("file".into(), Entry::File(Content::of(b"one", None)))])))
+            .unwrap();
+        assert_eq!(at("file"), "one");
+        let names: Vec<_> = std::fs::read_dir(&elsewhere).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(
+            (names, std::fs::read_to_string(elsewhere.join("own")).unwrap()),
+            (vec!["own".into()], "precious".to_owned())
+        );
+        std::fs::remove_dir_all(root).unwrap();
+    }
 
     #[test]
     fn a_stream_is_read_no_further_than_its_bound() {
