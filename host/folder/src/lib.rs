@@ -14,6 +14,8 @@ mod walk;
 
 pub use hands::{Gone, Hands, Step, private_folders};
 pub use links::stays_inside;
+#[cfg(unix)]
+pub use read::effective_user;
 pub use read::{
     Listing, check_may_write, check_own, check_own_at, link_target, list, list_at_most, listed_rights, look, open_file,
     open_folder,

@@ -45,6 +45,12 @@ pub fn check_own_at(folder: &Dir, name: &str) -> io::Result<()> {
     found(folder.symlink_metadata(name))?.as_ref().map_or(Ok(()), check_own)
 }
 
+/// The user with whose rights this process uses files.
+#[cfg(unix)]
+pub fn effective_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// The names in a folder.
 #[derive(Debug, Default)]
 pub struct Listing {

@@ -48,8 +48,11 @@ const FOLLOWED_MAX: usize = 40;
 /// The longest file that names another folder of a repository.
 const POINTER_BYTES_MAX: u64 = 8192;
 
-/// What packages of JavaScript and Python are in. Links below lead to code that only runs when somebody starts it, often to sources beside it.
-const NOT_FOLLOWED: [&str; 3] = ["dist-packages", "node_modules", "site-packages"];
+/// What packages of JavaScript are in. Links below lead to code that only runs when somebody starts it, often to sources beside it.
+const NOT_FOLLOWED: &str = "node_modules";
+
+/// What packages of Python are in, wherever: of their links those alone are followed that tools act on by their own names (`x.pth`, `sitecustomize.py`).
+const PACKAGES: [&str; 2] = ["dist-packages", "site-packages"];
 
 /// Names of a folder that are looked at, to know whether a link leads to programs.
 #[cfg(unix)]
@@ -153,11 +156,11 @@ impl Acting {
             }
             Err(_) => found.all_by(said),
         }
-        let owner = crate::package::open_folder(real_path).ok().and_then(|dir| owner(&dir));
+        let known = crate::package::open_folder(real_path).map_or_else(|_| Vec::new(), |dir| known(&dir));
         let mut beside = VecDeque::new();
         for folder in real_path.ancestors() {
             let Ok(dir) = crate::package::open_folder(folder) else { continue };
-            if is_repository(&dir) && !is_strangers(&dir, OsStr::new(HEAD), owner) {
+            if is_repository(&dir) && !is_strangers(&dir, OsStr::new(HEAD), &known) {
                 found.all_by(&folder.join(HEAD));
             }
             if folder == real_path {
@@ -167,11 +170,11 @@ impl Acting {
                 let by = folder.join(&name);
                 let acts = is_acted_on(&name.to_string_lossy());
                 if form.is_dir() && is_theirs(&by) && !real_path.starts_with(&by) {
-                    if !is_strangers(&dir, &name, owner) {
+                    if !is_strangers(&dir, &name, &known) {
                         beside.push_back((by, 1));
                     }
                 } else if let Some(to) = pointer(&dir, (&name, form), acts, false)
-                    && !is_strangers(&dir, &name, owner)
+                    && !is_strangers(&dir, &name, &known)
                     && found.follow((folder, &to), &by).is_err()
                 {
                     found.all_by(&by);
@@ -240,9 +243,9 @@ impl Acting {
                     let is_theirs = || acts || is_acted_on(&format!("{parent}/{text}"));
                     if form.is_dir() {
                         let is_left = || !path().join(&name).to_str().is_some_and(|below| above.contains(below));
-                        if !NOT_FOLLOWED.contains(&&*text) || !is_left() {
+                        if text != NOT_FOLLOWED || !is_left() {
                             found.take(name.len())?;
-                            let acts = is_theirs();
+                            let acts = is_theirs() && !PACKAGES.contains(&&*text);
                             inside.push((name, acts));
                         }
                     } else if let Some(to) = pointer(&dir, (&name, form), form.is_symlink() && is_theirs(), acts) {
@@ -347,7 +350,7 @@ impl<'m> Found<'m> {
             for (name, form) in names(&dir).take(left) {
                 left -= 1;
                 let by = folder.join(&name);
-                if form.is_dir() && depth < BESIDE_DEPTH && !NOT_FOLLOWED.iter().any(|other| name == *other) {
+                if form.is_dir() && depth < BESIDE_DEPTH && name != NOT_FOLLOWED {
                     due.push_back((by, depth + 1));
                 } else if form.is_symlink() && self.follow((&folder, Path::new(&name)), &by).is_err() {
                     return;
@@ -453,31 +456,32 @@ fn names(folder: &Dir) -> impl Iterator<Item = (OsString, FileType)> {
     entries.filter_map(|entry| entry.and_then(|entry| Ok((entry.file_name(), entry.file_type()?))).ok())
 }
 
-/// Whose a folder is.
+/// Those whose links are followed wherever they stand: whose the folder is, and who is running this.
 #[cfg(unix)]
-fn owner(folder: &Dir) -> Option<u32> {
-    Some(folder.dir_metadata().ok()?.uid())
+fn known(folder: &Dir) -> Vec<u32> {
+    let owner = folder.dir_metadata().ok().map(|found| found.uid());
+    owner.into_iter().chain([hutch_folder::effective_user()]).collect()
 }
 
-/// Whether somebody else put this name into a folder that all may put names into, as `/tmp` is: no system follows such a link for whom the granted
-/// folder belongs to.
+/// Whether somebody else put this name into a folder that all may put names into, as `/tmp` is: no system follows such a link for anybody but
+/// him, and no tool takes such a repository.
 #[cfg(unix)]
-fn is_strangers(folder: &Dir, name: &OsStr, owner: Option<u32>) -> bool {
+fn is_strangers(folder: &Dir, name: &OsStr, known: &[u32]) -> bool {
     const SHARED: u32 = 0o1002;
     let Ok(is) = folder.dir_metadata() else { return false };
     is.mode() & SHARED == SHARED
-        && folder.symlink_metadata(name).is_ok_and(|it| it.uid() != is.uid() && Some(it.uid()) != owner)
+        && folder.symlink_metadata(name).is_ok_and(|it| it.uid() != is.uid() && !known.contains(&it.uid()))
 }
 
 /// Nobody says there.
 #[cfg(not(unix))]
-fn owner(_: &Dir) -> Option<u32> {
-    None
+fn known(_: &Dir) -> Vec<u32> {
+    Vec::new()
 }
 
 /// Nobody says there.
 #[cfg(not(unix))]
-fn is_strangers(_: &Dir, _: &OsStr, _: Option<u32>) -> bool {
+fn is_strangers(_: &Dir, _: &OsStr, _: &[u32]) -> bool {
     false
 }
 

@@ -43,7 +43,21 @@ fn what_a_link_leads_tools_to_is_not_changed() {
     let round: Files<'_> = &[("CLAUDE.md", "->x/../y"), ("x/", ""), ("a/b/", ""), ("a/y", "1"), ("y", "1")];
     let folder: Files<'_> = &[("HEAD/a", "1"), ("other/HEAD", "of steam"), ("other/a", "1")];
     let plain: Files<'_> = &[("read.md", "->docs/guide.md"), ("docs/guide.md", "1")];
-    let cases: [Case<'_>; 22] = [
+    let python: Files<'_> = &[
+        (".venv/lib/site-packages/pkg", "->../../../src/pkg"),
+        (".venv/lib/site-packages/x.pth", "->../../../src/x"),
+        ("venv/lib/site-packages/sitecustomize.py", "->../../../src/hook.py"),
+        ("src/pkg/a.py", "1"),
+        ("src/x", "1"),
+        ("src/hook.py", "1"),
+    ];
+    let [pkg, pth, customize, a, x, hook] = [0, 1, 2, 3, 4, 5].map(|at| python[at]);
+    let by_pth = Some(("src/x", ".venv/lib/site-packages/x.pth"));
+    let by_customize = Some(("src/hook.py", "venv/lib/site-packages/sitecustomize.py"));
+    let cases: [Case<'_>; 25] = [
+        (python, &[pkg, pth, customize, ("src/pkg/a.py", "2"), x, hook], None),
+        (python, &[pkg, pth, customize, a, ("src/x", "2"), hook], by_pth),
+        (python, &[pkg, pth, customize, a, x, ("src/hook.py", "2")], by_customize),
         (guide, &[guide[0], ("docs/guide.md", "2"), guide[2]], Some(("docs/guide.md", "CLAUDE.md"))),
         (guide, &[guide[0], guide[2]], Some(("docs/guide.md", "CLAUDE.md"))),
         // What holds it may neither go nor be another.
@@ -215,6 +229,14 @@ fn a_strangers_link_in_a_shared_folder_leads_nowhere() {
     assert!(by().unwrap().ends_with("/shared/.vscode"));
     assert!(theirs("shared/.vscode"));
     assert_eq!(by(), None);
+    // Who runs this is no stranger, whosever the granted folder is.
+    lchown(granted.at("shared/mine"), Some(4713), None).unwrap();
+    symlink("mine", granted.at("shared/.idea")).unwrap();
+    lchown(granted.at("shared"), Some(4712), None).unwrap();
+    assert!(by().unwrap().ends_with("/shared/.idea"));
+    std::fs::remove_file(granted.at("shared/.idea")).unwrap();
+    lchown(granted.at("shared"), Some(0), None).unwrap();
+    lchown(granted.at("shared/mine"), Some(0), None).unwrap();
     let is = || refused(&granted, &Mount::open(&granted.at("shared/mine"), Access::ReadWrite).unwrap(), &[("a", "2")]);
     assert!(is().unwrap().1.ends_with("/shared/.git/a"));
     assert!(theirs("shared/.git"));
