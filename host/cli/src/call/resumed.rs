@@ -2,7 +2,7 @@
 
 use crate::answer::output::Output;
 use crate::call::mapped::{ANSWER_BYTES_MAX, Asked, written};
-use crate::machine::new_file;
+use crate::machine::{new_file, surroundings};
 use crate::refusal::fault::Fault;
 use hutch::Job;
 use hutch_documents::run::Room;
@@ -77,7 +77,7 @@ impl Destination {
         let file = locked(path, dry_run)?;
         let existing = match bytes {
             0 => None,
-            _ => Some(Resumed::of(path, file.try_clone().map_err(|error| failed(&error))?)),
+            _ => Some(Resumed::of(path, file.try_clone().map_err(|error| failed(&error))?)?),
         };
         let to = if dry_run { To::Nowhere } else { To::File(path.to_owned(), file) };
         Ok((Destination::new(to), existing))
@@ -158,9 +158,10 @@ pub(crate) struct Resumed {
     digest: Hasher,
     bytes: u64,
     lines: u64,
-    /// The last one of those that can be made again.
+    /// The last one.
     last: Option<Again>,
-    /// Some of those before it: which, follows from the job's seed.
+    /// Some of those before it: which, nobody knows who wrote the file.
+    drawn: Seed,
     sample: BTreeMap<[u8; 32], Again>,
 }
 
@@ -179,7 +180,8 @@ struct Held<'l> {
     id: Option<&'l RawValue>,
     key: Option<Digest>,
     status: u8,
-    unreproducible: Option<IgnoredAny>,
+    #[serde(default, rename = "unreproducible")]
+    _unreproducible: IgnoredAny,
     #[serde(default, rename = "after")]
     _after: IgnoredAny,
     #[serde(default, rename = "error")]
@@ -203,9 +205,10 @@ impl Held<'_> {
 }
 
 impl Resumed {
-    fn of(path: &Path, file: File) -> Resumed {
+    fn of(path: &Path, file: File) -> Result<Resumed, Fault> {
+        let drawn = surroundings::random_seed()?;
         let (path, reader, digest) = (path.to_owned(), BufReader::new(file), Hasher::new(Kind::Stream));
-        Resumed { path, reader, digest, bytes: 0, lines: 0, last: None, sample: BTreeMap::new() }
+        Ok(Resumed { path, reader, digest, bytes: 0, lines: 0, last: None, drawn, sample: BTreeMap::new() })
     }
 
     /// The next whole line.
@@ -227,7 +230,7 @@ impl Resumed {
     }
 
     /// Holds a line against the call in its place, by its id, its key and its form; says whether that call did not end well.
-    pub(crate) fn hold(&mut self, line: &[u8], job: &Job<'_>, seed: &Seed, asked: Asked) -> Result<bool, Fault> {
+    pub(crate) fn hold(&mut self, line: &[u8], job: &Job<'_>, asked: Asked) -> Result<bool, Fault> {
         let key = match asked.call.as_ref().map(|call| job.key(call)) {
             Ok(Ok(key)) => Some(key),
             Err(_) => None,
@@ -238,22 +241,19 @@ impl Resumed {
         let Some(held) = held.filter(|held| held.key == key && held.is_called(&asked.id)) else {
             return Err(self.is_another("is not what that call comes to"));
         };
-        // What depended on the host may come to something else.
-        if held.unreproducible.is_none() {
-            let again = Again { line: self.lines, digest: Digest::of(Kind::Stream, line), asked };
-            if let Some(before) = self.last.replace(again) {
-                let rank = seed.of_call(format!("line {}", before.line).as_bytes());
-                self.sample.insert(rank.0, before);
-            }
-            if self.sample.len() > SAMPLE {
-                self.sample.pop_last();
-            }
+        let again = Again { line: self.lines, digest: Digest::of(Kind::Stream, line), asked };
+        if let Some(before) = self.last.replace(again) {
+            let rank = self.drawn.of_call(format!("line {}", before.line).as_bytes());
+            self.sample.insert(rank.0, before);
+        }
+        if self.sample.len() > SAMPLE {
+            self.sample.pop_last();
         }
         Ok(held.status != 0)
     }
 
     /// Holds the last line and the sample against what their calls come to when they are made again, byte for byte. One that depends on the
-    /// host now is left as it is.
+    /// host now is left as it is: what the line says of that decides nothing.
     pub(crate) fn check(&mut self, make: impl Fn(Asked) -> Result<Value, Fault>) -> Result<(), Fault> {
         for again in std::mem::take(&mut self.sample).into_values().chain(self.last.take()) {
             let (id, made) = (again.asked.id.clone(), make(again.asked)?);

@@ -237,7 +237,7 @@ fn make(
     if let Some(mut existing) = existing {
         while let Some(line) = existing.next_line()? {
             let asked = mine.next().transpose()?.ok_or_else(|| existing.is_another("is behind the last call"))?;
-            made.failed += u64::from(existing.hold(&line, job, &call.seed, asked)?);
+            made.failed += u64::from(existing.hold(&line, job, asked)?);
             made.calls += 1;
         }
         existing.check(|asked| answered(job, asked).map(|(line, _)| cleaned(line)))?;
