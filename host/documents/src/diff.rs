@@ -2,15 +2,14 @@
 //! long that takes does not depend on what the guest wrote: all that is compared at once has one budget, and no folder is read twice in a
 //! row.
 
-use crate::bounds::{
-    COMPARED_BYTES, COMPARED_FILE_BYTES, COMPARED_MEMORY, COMPARED_STEPS, SHOWN_LINES, SHOWN_PARTS, spend,
-};
-use hutch::{Answer, DocumentSize};
+mod files;
+
+use crate::bounds::{COMPARED_MEMORY, COMPARED_STEPS, SHOWN_LINES, SHOWN_PARTS, spend};
+use files::{Files, Renamed};
+use hutch::{Answer, DocumentSize, Lost};
 use hutch_model::digest::Digest;
 use hutch_model::document;
-use hutch_model::snapshot::{
-    Change, Changes, Entry, Node, ObjectError, Objects, Tree, diff, empty_tree, read_file, read_tree,
-};
+use hutch_model::snapshot::{Change, Changes, ObjectError, Objects, diff, empty_tree};
 use hutch_model::terminal::one_line;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -21,6 +20,10 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct FileDiff {
     path: String,
+    /// Where the same file or folder, with all that it holds, stood before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    from: Option<String>,
     #[serde(flatten)]
     difference: Difference,
 }
@@ -29,7 +32,7 @@ pub struct FileDiff {
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Difference {
     #[schemars(with = "String")]
-    change: Change,
+    change: How,
     /// Changed parts of a JSON document, by path.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     json: Vec<JsonChange>,
@@ -41,6 +44,29 @@ pub struct Difference {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     omitted: Option<String>,
+}
+
+/// How a path changed, for reading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum How {
+    Added,
+    Modified,
+    Removed,
+    /// What it holds stood under another path before, and does no longer.
+    Renamed,
+    Touched,
+}
+
+impl From<Change> for How {
+    fn from(change: Change) -> How {
+        match change {
+            Change::Added => How::Added,
+            Change::Removed => How::Removed,
+            Change::Touched => How::Touched,
+            _ => How::Modified,
+        }
+    }
 }
 
 /// One changed part of a JSON document.
@@ -90,30 +116,34 @@ pub enum Mark {
 impl FileDiff {
     /// Whether it tells all of the change; of a file that is gone that is that it is gone.
     pub fn is_whole(&self) -> bool {
-        self.difference.omitted.is_none() || self.difference.change == Change::Removed
+        self.difference.omitted.is_none() || self.difference.change == How::Removed
     }
 
     /// As lines for people.
     pub fn for_people(&self) -> String {
-        self.difference.for_people(&self.path)
+        joined(self.marked())
     }
 
     /// The same, each with what it is about.
     pub fn marked(&self) -> Vec<(Mark, String)> {
-        self.difference.marked(&self.path)
+        let from = self.from.iter().map(|from| format!("{} -> ", one_line(from))).collect::<String>();
+        self.difference.marked(&format!("{from}{}", one_line(&self.path)))
     }
+}
+
+fn joined(marked: Vec<(Mark, String)>) -> String {
+    marked.into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
 }
 
 impl Difference {
     /// As lines for people, under the name of what changed.
     pub fn for_people(&self, name: &str) -> String {
-        self.marked(name).into_iter().map(|(_, line)| line).collect::<Vec<_>>().join("\n")
+        joined(self.marked(&one_line(name)))
     }
 
-    /// The same, each with what it is about.
+    /// The same, each with what it is about, under what is said of it in one line.
     fn marked(&self, name: &str) -> Vec<(Mark, String)> {
-        let mut lines =
-            vec![(Mark::Said, format!("{} {}", format!("{:?}", self.change).to_lowercase(), one_line(name)))];
+        let mut lines = vec![(Mark::Said, format!("{} {name}", format!("{:?}", self.change).to_lowercase()))];
         let (parts, text) = (self.marked_parts(), self.marked_text());
         let length = |lines: &[(Mark, String)]| lines.iter().map(|(_, line)| line.len()).sum::<usize>();
         let is_text_shorter = !text.is_empty() && length(&text) < length(&parts);
@@ -144,7 +174,7 @@ impl Difference {
 
     /// How much is no longer there in what is still there: parts of a document, or lines that a text has less.
     fn lost(&self) -> u64 {
-        if self.change != Change::Modified {
+        if self.change != How::Modified {
             return 0;
         }
         if !self.json.is_empty() {
@@ -174,9 +204,10 @@ impl JsonChange {
     }
 }
 
-/// How much is lost inside of files that stay.
-pub fn lost(diffs: &[FileDiff]) -> u64 {
-    diffs.iter().map(|diff| diff.difference.lost()).sum()
+/// How much is lost: paths with what they held, and parts of files that stay.
+pub fn lost(diffs: &[FileDiff]) -> Lost {
+    let gone = diffs.iter().filter(|diff| diff.difference.change == How::Removed);
+    Lost { paths: gone.count() as u64, parts: diffs.iter().map(|diff| diff.difference.lost()).sum() }
 }
 
 /// As lines for people.
@@ -221,7 +252,7 @@ pub fn text_diffs(
 ) -> Vec<Difference> {
     let mut budget = Budget::default();
     let compared = texts.into_iter().map(|(change, before, after)| {
-        let mut difference = Difference::of(change);
+        let mut difference = Difference::of(change.into());
         difference.omitted = before.and_then(|before| difference.compare(&before, &after?, &mut budget)).err();
         difference
     });
@@ -237,9 +268,19 @@ struct Diffs {
 
 impl Diffs {
     fn volume(&mut self, volume: &str, objects: &dyn Objects, (before, after): (&Digest, &Digest), changes: &Changes) {
+        let named = |path: &str| format!("{volume}/{path}");
         let (mut before, mut after) = (Files::of(objects, before), Files::of(objects, after));
+        let renamed = Renamed::of(&mut before, &mut after, &changes.listed);
         for path in &changes.listed {
-            let mut difference = Difference::of(path.change);
+            if let Some(from) = renamed.places.get(path.path.as_str()) {
+                let difference = Difference::of(How::Renamed);
+                self.found.push(FileDiff { path: named(&path.path), from: Some(named(from)), difference });
+                continue;
+            }
+            if renamed.tells_of(path) {
+                continue;
+            }
+            let mut difference = Difference::of(path.change.into());
             if path.change != Change::Touched {
                 let budget = &mut self.budget;
                 let texts =
@@ -253,13 +294,13 @@ impl Diffs {
                 });
                 difference.omitted = compared.err();
             }
-            self.found.push(FileDiff { path: format!("{volume}/{}", path.path), difference });
+            self.found.push(FileDiff { path: named(&path.path), from: None, difference });
         }
     }
 }
 
 impl Difference {
-    fn of(change: Change) -> Difference {
+    fn of(change: How) -> Difference {
         Difference { change, json: Vec::new(), text: None, omitted: None }
     }
 
@@ -292,55 +333,6 @@ impl Budget {
             return None;
         }
         document::read_exact(text)
-    }
-}
-
-/// The files of one state. Folders on the way to the last one are kept, and paths come as a walk through the folders finds them.
-struct Files<'o> {
-    objects: &'o dyn Objects,
-    /// By name, the outermost first.
-    open: Vec<(String, Tree)>,
-}
-
-impl Files<'_> {
-    fn of<'o>(objects: &'o dyn Objects, root: &Digest) -> Files<'o> {
-        let open = read_tree(objects, root).map(|tree| (String::new(), tree));
-        Files { objects, open: open.into_iter().collect() }
-    }
-
-    fn entry(&mut self, path: &str) -> Option<&Entry> {
-        let (above, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let mut depth = 1;
-        for part in above.split('/').filter(|part| !part.is_empty()) {
-            if self.open.get(depth).is_none_or(|(open, _)| open != part) {
-                self.open.truncate(depth);
-                let Node::Folder { tree, .. } = self.open.last()?.1.get(part)?.node else { return None };
-                self.open.push((part.to_owned(), read_tree(self.objects, &tree).ok()?));
-            }
-            depth += 1;
-        }
-        self.open.get(depth - 1)?.1.get(name)
-    }
-
-    /// The text of a file, and where a link leads; nothing for a folder, and for what is not there.
-    fn text(&mut self, path: &str, budget: &mut Budget) -> Result<Option<String>, String> {
-        let objects = self.objects;
-        let (size, content) = match self.entry(path).map(|entry| &entry.node) {
-            Some(Node::File { size, content }) => (size, content),
-            Some(Node::Link { target }) => return Ok(Some(format!("-> {target}\n"))),
-            _ => return Ok(None),
-        };
-        if COMPARED_FILE_BYTES.is_below(*size) {
-            return Err(COMPARED_FILE_BYTES.passed(*size));
-        }
-        spend(&mut budget.bytes, *size, &COMPARED_BYTES)?;
-        let mut bytes = Vec::new();
-        let read = read_file::<ObjectError>(objects, content, *size, &mut |part| {
-            bytes.extend_from_slice(part);
-            Ok(())
-        });
-        read.map_err(|error| error.to_string())?;
-        String::from_utf8(bytes).map(Some).map_err(|_| "it is no text".to_owned())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use hutch_model::digest::Kind;
-use hutch_model::snapshot::{MemoryObjects, Name};
+use hutch_model::snapshot::{Entry, MemoryObjects, Name, Node, Tree};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -39,6 +39,78 @@ fn where_a_link_leads_is_shown_and_what_becomes_one() {
         let said = for_people(&diffs);
         assert!(omitted == 0 && said.contains(shown), "{said}");
         assert_eq!(diffs.iter().all(FileDiff::is_whole), !shown.starts_with("not"), "{said}");
+    }
+}
+
+/// A name, and what stands there: a text, or a folder of such.
+enum Held<'h> {
+    Text(&'h str, &'h str),
+    Folder(&'h str, &'h [Held<'h>]),
+}
+
+fn folder(objects: &mut MemoryObjects, held: &[Held<'_>]) -> Node {
+    let entries = held.iter().map(|one| {
+        let (name, node) = match one {
+            Held::Text(name, text) => (name, objects.insert_file(text.as_bytes())),
+            Held::Folder(name, held) => (name, folder(objects, held)),
+        };
+        Entry { name: Name::new(*name).unwrap(), modified_ns: 0, node }
+    });
+    let tree = Tree::new(entries.collect()).unwrap();
+    objects.insert_tree(&tree)
+}
+
+#[test]
+fn what_gets_another_name_is_one_line_and_no_loss() {
+    use Held::{Folder, Text};
+    let many: &[Held<'_>] = &[Text("a", "one"), Folder("in", &[Text("b", "two")])];
+    let whole: &[Held<'_>] = &[Text("c", "z"), Folder("in", &[Text("b", "y")])];
+    let cases: [(&[Held<'_>], &[Held<'_>], &[&str], u64); 7] = [
+        (&[Text("a", "x")], &[Text("b", "x")], &["renamed state/a -> state/b"], 0),
+        (&[Folder("d", many)], &[Folder("e", many)], &["renamed state/d -> state/e"], 0),
+        // Files of one content go by the order of their names, and a file more is added.
+        (
+            &[Text("a", "x\n"), Text("b", "x\n")],
+            &[Text("c", "x\n"), Text("d", "x\n"), Text("e", "x\n")],
+            &["renamed state/a -> state/c", "renamed state/b -> state/d", "added state/e", "  @@ -0,0 +1 @@", "  +x"],
+            0,
+        ),
+        // Out of a folder that is gone; the folder itself is.
+        (&[Folder("d", &[Text("a", "x")])], &[Text("a", "x")], &["renamed state/d/a -> state/a", "removed state/d"], 1),
+        // A part of a folder has another name, so the folder can't have one.
+        (
+            &[Folder("d", whole)],
+            &[Folder("a", &[Text("b", "y")]), Folder("e", &[Text("c", "z"), Folder("in", &[Text("e", "w\n")])])],
+            &[
+                "renamed state/d/in -> state/a",
+                "removed state/d",
+                "added state/e",
+                "renamed state/d/c -> state/e/c",
+                "added state/e/in",
+                "added state/e/in/e",
+                "  @@ -0,0 +1 @@",
+                "  +w",
+            ],
+            1,
+        ),
+        // Nothing is as much like nothing as anything else, and what stays was copied.
+        (&[Text("a", "")], &[Text("b", "")], &["removed state/a", "added state/b"], 1),
+        (&[Text("a", "")], &[Text("a", ""), Text("b", "")], &["added state/b"], 0),
+    ];
+    for (before, after, shown, paths) in cases {
+        let mut objects = MemoryObjects::default();
+        let mut state = |held: &[Held<'_>]| match folder(&mut objects, held) {
+            Node::Folder { tree, .. } => BTreeMap::from([("state".to_owned(), tree)]),
+            _ => unreachable!(),
+        };
+        let (before, after) = (state(before), state(after));
+        let (diffs, _) = state_diffs(&objects, &before, &after).unwrap();
+        let mut lines: Vec<String> = for_people(&diffs).lines().map(str::to_owned).collect();
+        let mut shown = shown.to_vec();
+        lines.sort();
+        shown.sort();
+        assert_eq!(lines, shown);
+        assert_eq!(lost(&diffs), Lost { paths, parts: 0 }, "{shown:?}");
     }
 }
 
@@ -135,7 +207,7 @@ fn nothing_differs_untold() {
 }
 
 fn compared(before: &str, after: &str, budget: &mut Budget) -> (Difference, Result<(), String>) {
-    let mut diff = Difference::of(Change::Modified);
+    let mut diff = Difference::of(How::Modified);
     let compared = diff.compare(before, after, budget);
     (diff, compared)
 }

@@ -92,7 +92,7 @@ pub use mount::Mount;
 pub use prepare::Validated;
 pub use remembered::{FINDINGS_MAX, MemoTally, Remembered};
 pub use requests::Answered;
-pub use risk::{Risk, RiskLevel};
+pub use risk::{Lost, Risk, RiskLevel};
 pub use session::Session;
 pub use shown::{SHOWN_BYTES_MAX, Shown};
 pub use state::{Item, StatePath};

@@ -1,7 +1,6 @@
 //! How much there is to lose by a run, told from what it would do and not from what it says.
 
 use crate::answer::{Answer, VolumeChange};
-use hutch_model::snapshot::Change;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -28,11 +27,19 @@ pub struct Risk {
     pub reasons: Vec<String>,
 }
 
+/// How much of what there is would be gone. What only gets another name is not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lost {
+    /// Files, links and folders.
+    pub paths: u64,
+    /// Parts of files that stay.
+    pub parts: u64,
+}
+
 impl Risk {
-    /// The risk of what a plan would do; `confirmation` says why a person must agree, if one must, and `lost` how many parts of files that
-    /// stay would be gone.
-    pub fn of(answer: &Answer, confirmation: Option<&str>, lost: u64) -> Risk {
-        let removed: u64 = answer.volumes.values().chain(answer.mounted.values()).map(removed).sum();
+    /// The risk of what a plan would do; `confirmation` says why a person must agree, if one must.
+    pub fn of(answer: &Answer, confirmation: Option<&str>, lost: Lost) -> Risk {
+        let Lost { paths: removed, parts: lost } = lost;
         let changed: u64 = answer.volumes.values().map(|volume| volume.changes.count()).sum();
         let mut reasons = Vec::new();
         reasons.extend(confirmation.map(|reason| format!("a person must agree: {reason}")));
@@ -54,10 +61,6 @@ impl Risk {
         };
         Risk { level, reasons }
     }
-}
-
-fn removed(volume: &VolumeChange) -> u64 {
-    volume.changes.listed.iter().filter(|path| path.change == Change::Removed).count() as u64
 }
 
 /// Real folders are seen by others, and not only by the application.
