@@ -98,6 +98,9 @@ impl Field {
     }
 }
 
+/// How much of its score a command keeps that takes away, where the question has no word of its name.
+const UNNAMED_DELETE: f64 = 0.5;
+
 /// How a word of the question came to match.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -395,7 +398,10 @@ pub fn find(commands: &[KnownCommand], question: &str) -> Result<Vec<Found>, Str
                 .zip(&rarities)
                 .flat_map(|(meaning, rarity)| hits(meaning, stems).map(move |(field, weight)| weight * rarity[&field]));
             let reads = if asks && command.effect == Some(Effect::Read) { 1.5 } else { 1.0 };
-            let score = told.sum::<f64>() * (1.0 + named(&meanings, stems) / 4.0) * reads;
+            let named = named(&meanings, stems);
+            // What takes away is meant by its name alone: "all invoices of a folder" asks for no removal of them.
+            let takes = if named == 0.0 && command.effect == Some(Effect::Delete) { UNNAMED_DELETE } else { 1.0 };
+            let score = told.sum::<f64>() * (1.0 + named / 4.0) * reads * takes;
             let reasons = reasons(&meanings, stems);
             let score = (score * 1000.0).round() / 1000.0;
             (!reasons.is_empty())

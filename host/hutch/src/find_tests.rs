@@ -56,6 +56,18 @@ fn the_command_that_is_meant_comes_first() {
     }
 }
 
+#[test]
+fn what_takes_away_is_found_by_its_name_alone() {
+    let known = todo();
+    let first = |question: &str| find(&known, question)[0].command.clone();
+    for question in ["several tasks at once", "a task and its reminder", "everything about an item"] {
+        assert_ne!(first(question).effect, Some(Effect::Delete), "{question}");
+    }
+    for question in ["remove several tasks", "delete everything about an item"] {
+        assert_eq!(first(question).effect, Some(Effect::Delete), "{question}");
+    }
+}
+
 /// How often a question finds the command that it asks for. The questions were written down before they were first asked, and no word
 /// or weight was chosen by them: who changes the ranking changes this measure, and no question.
 #[test]
