@@ -165,6 +165,14 @@ fn contracts() -> Vec<(&'static str, String)> {
                 )),
             ),
         ),
+        (
+            "parameters that say little",
+            format!(
+                "{{\"schema\":\"hutch/commands@0.1\",\"name\":\"x\",\"version\":\"1.0.0\",\"summary\":\"s\",\"commands\":[{{\"name\":\"a\",\
+             \"description\":\"d\",\"effect\":\"read\",\"parameters\":[{}{{\"name\":\"z\",\"description\":\"d\"}}]}}]}}",
+                lines(10_000, |at| format!("{{\"name\":\"p{at}\",\"description\":\"d\"}},")),
+            ),
+        ),
         ("one string", document("name", &format!("\"{}\"", "\\n".repeat(400_000)))),
         ("one number", document("name", &"9".repeat(900_000))),
         ("more than the most", "1".repeat(3_000_000)),

@@ -1,4 +1,4 @@
-//! The JSON form of a contract, from nodes to values: every field present but constraints, no field unknown.
+//! The JSON form of a contract, from nodes to values: what is left out has its default, and no field is unknown.
 
 use super::{
     CONTRACT_BYTES_MAX, CONTRACT_SCHEMA, Command, Constraints, Contract, ContractFile, Effect, Example, Failure,
@@ -9,6 +9,7 @@ use crate::fields::optional;
 use crate::json;
 use crate::node::{Data, Entry, Node};
 use crate::text::Text;
+use serde_json::{Map, Value};
 
 const EFFECTS: [(&str, Effect); 3] = [("read", Effect::Read), ("write", Effect::Write), ("delete", Effect::Delete)];
 
@@ -78,15 +79,16 @@ fn contract(fields: &Node, problems: &mut Problems) -> Option<Contract> {
     let record = Record::new(
         "",
         fields,
-        &["schema", "name", "version", "summary", "parameters", "commands", "errors"],
+        &["schema", "name", "version", "summary", "commands"],
+        &["parameters", "errors"],
         problems,
     )?;
     let name = record.text("name", problems);
     let version = record.text("version", problems);
     let summary = record.text("summary", problems);
-    let parameters = record.list("parameters", problems, parameter);
+    let parameters = record.or("parameters", Vec::new(), |own| own.list("parameters", problems, parameter));
     let commands = record.list("commands", problems, command);
-    let errors = record.list("errors", problems, failure);
+    let errors = record.or("errors", Vec::new(), |own| own.list("errors", problems, failure));
     Some(Contract {
         name: name?,
         version: version?,
@@ -98,21 +100,20 @@ fn contract(fields: &Node, problems: &mut Problems) -> Option<Contract> {
 }
 
 fn parameter(label: &str, node: &Node, problems: &mut Problems) -> Option<Parameter> {
-    let known =
-        ["name", "position", "valueType", "required", "repeated", "default", "choices", "freeText", "description"];
-    let record = Record::with(label, node, &known, &["constraints"], problems)?;
+    let defaulted = ["position", "valueType", "required", "repeated", "default", "choices", "freeText", "constraints"];
+    let record = Record::new(label, node, &["name", "description"], &defaulted, problems)?;
     let name = record.text("name", problems);
-    let position = record.nullable("position", problems, |label, node, problems| {
+    let position = record.sparse("position", problems, |label, node, problems| {
         let value = problems.natural(label, node)?;
         // Positions are checked to be 0, 1, 2…: any number too large is as wrong as the largest.
         Some(u32::try_from(value).unwrap_or(u32::MAX))
     });
-    let value_type = record.choice("valueType", &VALUE_TYPES, problems);
-    let required = record.truth("required", problems);
-    let repeated = record.truth("repeated", problems);
-    let default = record.nullable("default", problems, any_text);
-    let choices = record.list("choices", problems, any_text);
-    let free_text = record.truth("freeText", problems);
+    let value_type = record.or("valueType", ValueType::String, |own| own.choice("valueType", &VALUE_TYPES, problems));
+    let required = record.or("required", false, |own| own.truth("required", problems));
+    let repeated = record.or("repeated", false, |own| own.truth("repeated", problems));
+    let default = record.sparse("default", problems, any_text);
+    let choices = record.or("choices", Vec::new(), |own| own.list("choices", problems, any_text));
+    let free_text = record.or("freeText", false, |own| own.truth("freeText", problems));
     let constraints = record.sparse("constraints", problems, constraints);
     let description = record.text("description", problems);
     Some(Parameter {
@@ -131,7 +132,7 @@ fn parameter(label: &str, node: &Node, problems: &mut Problems) -> Option<Parame
 
 fn constraints(label: &str, node: &Node, problems: &mut Problems) -> Option<Constraints> {
     let known = ["minimum", "maximum", "minLength", "maxLength", "pattern"];
-    let record = Record::with(label, node, &[], &known, problems)?;
+    let record = Record::new(label, node, &[], &known, problems)?;
     let minimum = record.sparse("minimum", problems, any_text);
     let maximum = record.sparse("maximum", problems, any_text);
     let min_length = record.sparse("minLength", problems, length);
@@ -152,30 +153,24 @@ fn length(label: &str, node: &Node, problems: &mut Problems) -> Option<u32> {
 }
 
 fn command(label: &str, node: &Node, problems: &mut Problems) -> Option<Command> {
-    let known = [
-        "name",
-        "description",
-        "parameters",
-        "effect",
-        "idempotent",
-        "confirmationRequired",
-        "outputSchema",
-        "errors",
-        "examples",
-    ];
-    let record = Record::new(label, node, &known, problems)?;
+    let defaulted = ["parameters", "idempotent", "confirmationRequired", "outputSchema", "errors", "examples"];
+    let record = Record::new(label, node, &["name", "description", "effect"], &defaulted, problems)?;
     let name = record.text("name", problems);
     let description = record.text("description", problems);
-    let parameters = record.list("parameters", problems, parameter);
+    let parameters = record.or("parameters", Vec::new(), |own| own.list("parameters", problems, parameter));
     let effect = record.choice("effect", &EFFECTS, problems);
-    let idempotent = record.truth("idempotent", problems);
-    let confirmation_required = record.truth("confirmationRequired", problems);
-    let output_schema = record.get("outputSchema").and_then(|node| {
-        problems.map(&record.label("outputSchema"), node)?;
+    let idempotent = record.or("idempotent", false, |own| own.truth("idempotent", problems));
+    // What nothing brings back waits for a person, unless its author says otherwise (rule S1).
+    let is_asked = effect == Some(Effect::Delete);
+    let confirmation_required =
+        record.or("confirmationRequired", is_asked, |own| own.truth("confirmationRequired", problems));
+    let output_schema = record.or("outputSchema", Value::Object(Map::new()), |own| {
+        let node = own.get("outputSchema")?;
+        problems.map(&own.label("outputSchema"), node)?;
         Some(node.to_json())
     });
-    let errors = record.list("errors", problems, any_text);
-    let examples = record.list("examples", problems, example);
+    let errors = record.or("errors", Vec::new(), |own| own.list("errors", problems, any_text));
+    let examples = record.or("examples", Vec::new(), |own| own.list("examples", problems, example));
     Some(Command {
         name: name?,
         description: description?,
@@ -190,19 +185,19 @@ fn command(label: &str, node: &Node, problems: &mut Problems) -> Option<Command>
 }
 
 fn failure(label: &str, node: &Node, problems: &mut Problems) -> Option<Failure> {
-    let record = Record::new(label, node, &["code", "exitStatus", "description", "fix"], problems)?;
+    let record = Record::new(label, node, &["code", "description", "fix"], &["exitStatus"], problems)?;
     let code = record.text("code", problems);
-    let exit_status = record.exit_status(problems);
+    let exit_status = record.or("exitStatus", 1, |own| own.exit_status(problems));
     let description = record.text("description", problems);
     let fix = record.text("fix", problems);
     Some(Failure { code: code?, exit_status: exit_status?, description: description?, fix: fix? })
 }
 
 fn example(label: &str, node: &Node, problems: &mut Problems) -> Option<Example> {
-    let record = Record::new(label, node, &["description", "args", "exitStatus"], problems)?;
+    let record = Record::new(label, node, &["description", "args"], &["exitStatus"], problems)?;
     let description = record.text("description", problems);
     let args = record.list("args", problems, any_text);
-    let exit_status = record.exit_status(problems);
+    let exit_status = record.or("exitStatus", 0, |own| own.exit_status(problems));
     Some(Example { description: description?, args: args?, exit_status: exit_status? })
 }
 
@@ -210,28 +205,23 @@ fn any_text(label: &str, node: &Node, problems: &mut Problems) -> Option<String>
     problems.any_text(label, node).map(str::to_owned)
 }
 
-/// An object of which every field has been found present, or reported, and no other field is there.
+/// An object of which every field without a default has been found present, or reported, and no other field is there.
 struct Record<'n> {
     label: String,
     entries: &'n [Entry],
 }
 
 impl<'n> Record<'n> {
-    fn new(label: &str, node: &'n Node, required: &[&str], problems: &mut Problems) -> Option<Record<'n>> {
-        Record::with(label, node, required, &[], problems)
-    }
-
-    /// The same, with fields that may be left out.
-    fn with(
+    fn new(
         label: &str,
         node: &'n Node,
         required: &[&str],
-        optional_too: &[&str],
+        defaulted: &[&str],
         problems: &mut Problems,
     ) -> Option<Record<'n>> {
         let shown = if label.is_empty() { "the file" } else { label };
         let entries = problems.map(shown, node)?;
-        problems.only(shown, entries, &[required, optional_too].concat());
+        problems.only(shown, entries, &[required, defaulted].concat());
         let record = Record { label: label.to_owned(), entries };
         for key in required.iter().filter(|key| optional(entries, key).is_none()) {
             problems.report(Code::FieldMissing, node.at, format!("{} is missing", record.label(key)));
@@ -270,22 +260,12 @@ impl<'n> Record<'n> {
         small
     }
 
-    /// `Some(None)` is the JSON `null`; `None` is a problem that has been reported.
-    #[allow(clippy::option_option, reason = "a value, its declared absence, and a mistake are three things")]
-    fn nullable<T>(
-        &self,
-        key: &str,
-        problems: &mut Problems,
-        read: impl Fn(&str, &Node, &mut Problems) -> Option<T>,
-    ) -> Option<Option<T>> {
-        let node = self.get(key)?;
-        match node.data {
-            Data::Null => Some(None),
-            _ => read(&self.label(key), node, problems).map(Some),
-        }
+    /// What a field says, or its default where it is left out.
+    fn or<T>(&self, key: &str, default: T, read: impl FnOnce(&Self) -> Option<T>) -> Option<T> {
+        if self.get(key).is_none() { Some(default) } else { read(self) }
     }
 
-    /// The same of a field that may be left out, which says as much as `null`.
+    /// `Some(None)` is the JSON `null`, or a field that is left out; `None` is a problem that has been reported.
     #[allow(clippy::option_option, reason = "a value, its declared absence, and a mistake are three things")]
     fn sparse<T>(
         &self,
@@ -294,8 +274,8 @@ impl<'n> Record<'n> {
         read: impl Fn(&str, &Node, &mut Problems) -> Option<T>,
     ) -> Option<Option<T>> {
         match self.get(key) {
-            None => Some(None),
-            Some(_) => self.nullable(key, problems, read),
+            None | Some(Node { data: Data::Null, .. }) => Some(None),
+            Some(node) => read(&self.label(key), node, problems).map(Some),
         }
     }
 
