@@ -29,6 +29,7 @@ mod command_line;
 mod concurrency;
 mod confirmation;
 mod contract;
+mod contract_schema;
 mod damage;
 mod determinism;
 mod dev;

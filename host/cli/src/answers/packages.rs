@@ -226,6 +226,14 @@ pub(crate) enum MetaAnswer {
     Described(MetaDescribed),
     /// As another system reads it.
     Exported(ToolsAnswer),
+    /// The form that every description of commands has.
+    Schema(SchemaAnswer),
+}
+
+/// A JSON Schema, for editors.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct SchemaAnswer {
+    pub(crate) schema: Value,
 }
 
 /// A package by its contract.

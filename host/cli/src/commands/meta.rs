@@ -3,7 +3,7 @@
 use crate::answer::output::Output;
 use crate::answers::{
     MetaAnswer, MetaCommand, MetaDescribed, MetaFailure, MetaGrants, MetaLine, MetaListed, MetaPackage, MetaSemantics,
-    ToolsAnswer,
+    SchemaAnswer, ToolsAnswer,
 };
 use crate::flags::global::Global;
 use crate::line::call_line::CallLine;
@@ -41,9 +41,19 @@ pub(crate) struct MetaArguments {
 enum Export {
     /// Tools of the Model Context Protocol
     Mcp,
+    /// JSON Schema of schemas/commands.json, whatever stands in it, for editors
+    JsonSchema,
 }
 
+/// What editors hold a description of commands against. Tests hold it to what is read.
+pub(super) const SCHEMA: &str = include_str!("../../../../agent/commands.schema.json");
+
 pub(crate) fn meta(global: &Global, own: &MetaArguments, output: &Output) -> Result<ExitCode, Fault> {
+    if own.export == Some(Export::JsonSchema) {
+        // Before the package is opened: whoever is writing it has one that is not good yet.
+        let schema = serde_json::from_str(SCHEMA).unwrap_or_default();
+        return output.answer("meta", MetaAnswer::Schema(SchemaAnswer { schema }), human::fields);
+    }
     let (outline, place) = packages::outline(global, &own.package)?;
     // Before the component is asked: behind its ring no rules are read.
     let trust = trust::level(&trust::policy(global)?, &place);

@@ -48,6 +48,9 @@ const GUIDANCE: &[File] = template!["shared":
 /// Of the languages whose components do not describe themselves.
 const CONTRACT: &[File] = template!["shared": "package/schemas/commands.json"];
 
+/// What their editors hold it against, as its `$schema` says.
+const CONTRACT_SCHEMA: &[File] = &[("commands.schema.json", super::meta::SCHEMA.as_bytes())];
+
 const RUST: &[File] = template!["rust":
     "package/app/app.wasm",
     "package/schemas/commands.json",
@@ -158,10 +161,10 @@ impl Language {
     pub(super) fn files(self) -> impl Iterator<Item = &'static File> {
         let parts: &[&[File]] = match self {
             Language::Rust => &[MANIFEST, GUIDANCE, RUST, WASI, LIBRARY],
-            Language::Python => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, PYTHON, WASI],
-            Language::Javascript => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, JAVASCRIPT, WASI],
-            Language::C => &[MANIFEST, GUIDANCE, CONTRACT, C],
-            Language::Go => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, GO],
+            Language::Python => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, CONTRACT_SCHEMA, PYTHON, WASI],
+            Language::Javascript => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, CONTRACT_SCHEMA, JAVASCRIPT, WASI],
+            Language::C => &[MANIFEST, GUIDANCE, CONTRACT, CONTRACT_SCHEMA, C],
+            Language::Go => &[LARGE_MANIFEST, GUIDANCE, CONTRACT, CONTRACT_SCHEMA, GO],
         };
         parts.iter().copied().flatten()
     }

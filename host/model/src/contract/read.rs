@@ -80,9 +80,13 @@ fn contract(fields: &Node, problems: &mut Problems) -> Option<Contract> {
         "",
         fields,
         &["schema", "name", "version", "summary", "commands"],
-        &["parameters", "errors"],
+        &["$schema", "parameters", "errors"],
         problems,
     )?;
+    // For editors alone: where the form is described.
+    if let Some(node) = record.get("$schema") {
+        problems.any_text("$schema", node);
+    }
     let name = record.text("name", problems);
     let version = record.text("version", problems);
     let summary = record.text("summary", problems);
