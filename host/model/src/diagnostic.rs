@@ -120,6 +120,8 @@ codes! {
     ContractInvalid "CONTRACT_INVALID" Error "the description of the commands contradicts itself or its rules" "mend the place named";
     ContractDiffers "CONTRACT_DIFFERS" Error "the package's file and the component describe the commands differently" "generate schemas/commands.json from the component";
     ContractManifest "CONTRACT_MANIFEST" Error "schemas/commands.json and APP.md disagree" "make the two say the same";
+    // What init begins with.
+    ExampleLeft "EXAMPLE_LEFT" Warning "the package says of itself what hutch init wrote about its example, and find, catalog and agents believe it" "say what this application does";
 }
 
 impl Code {

@@ -2,6 +2,7 @@
 
 use super::files;
 use super::sign::only;
+use super::templates;
 use crate::answer::output::Output;
 use crate::answers::{CheckAnswer, CheckAnswers, Signature};
 use crate::flags::global::Global;
@@ -16,7 +17,7 @@ use crate::screen::human;
 use clap::Args;
 use hutch::check_described;
 use hutch::package::Checked;
-use hutch_model::diagnostic::Diagnostic;
+use hutch_model::diagnostic::{Diagnostic, sort};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_registry::{Reference, Signer};
@@ -90,6 +91,8 @@ fn here(global: &Global, word: &Path, keys: &[Signer]) -> Result<Looked, Fault> 
     if let Some(fault) = fault(word, &checked.diagnostics) {
         return Err(fault);
     }
+    checked.diagnostics.extend(checked.package.as_ref().and_then(templates::left));
+    sort(&mut checked.diagnostics);
     let signatures = match (&place, &checked.package) {
         (Place::Installed(pin), _) if keys.is_empty() => signed::pinned(pin),
         (_, Some(package)) => {

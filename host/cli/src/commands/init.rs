@@ -1,6 +1,6 @@
 //! `hutch init`: a new package from a template: `NAME/package` is what runs, `NAME/guest` the source that its component is built from.
 
-use super::templates::Language;
+use super::templates::{self, Language};
 use crate::answer::done::Done;
 use crate::answer::output::Output;
 use crate::answers::InitAnswer;
@@ -84,8 +84,7 @@ fn write(parent_dir: &cap_std::fs::Dir, parent: &Path, slug: &Slug, lang: Langua
         if let Some((folder, _)) = path.rsplit_once('/') {
             dir.create_dir_all(folder).map_err(failed)?;
         }
-        let named = std::str::from_utf8(content).ok().map(|text| text.replace("SLUG", slug.as_str()).into_bytes());
-        dir.write(path, named.as_deref().unwrap_or(content)).map_err(failed)?;
+        dir.write(path, templates::named(content, slug)).map_err(failed)?;
     }
     Ok(())
 }

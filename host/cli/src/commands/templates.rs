@@ -1,7 +1,12 @@
 //! What `init` makes, as data: for each language the files of a package and of the source of its component. One application, the same in
-//! each. It knows no name but `SLUG`, which stands for that of the package.
+//! each. It knows no name but `SLUG`, which stands for that of the package. And what of it a package still says that became something else.
 
 use clap::ValueEnum;
+use hutch::package::Package;
+use hutch_model::diagnostic::{Code, Diagnostic, Position};
+use hutch_model::manifest::MANIFEST_FILE;
+use hutch_model::names::{PackagePath, Slug};
+use std::borrow::Cow;
 
 /// A path in the new folder, and the file there.
 pub(super) type File = (&'static str, &'static [u8]);
@@ -180,3 +185,40 @@ impl Language {
 
 /// Where the component is, or will be.
 const COMPONENT: &str = "package/app/app.wasm";
+
+/// A file's content in a package of this name.
+pub(super) fn named(content: &'static [u8], slug: &Slug) -> Cow<'static, [u8]> {
+    match std::str::from_utf8(content) {
+        Ok(text) => text.replace("SLUG", slug.as_str()).into_bytes().into(),
+        Err(_) => content.into(),
+    }
+}
+
+/// What tells agents about the example, and is true of no other application.
+const TOLD: [&str; 4] =
+    ["agent/brief.md", "agent/rules/trigger.md", "agent/rules/workflow.md", "skills/usage/SKILL.md"];
+
+/// What a package still says of the example, as `init` wrote it: its description, and files for agents that nobody has touched.
+pub(super) fn left(package: &Package) -> Option<Diagnostic> {
+    let manifest = package.manifest();
+    let example = |path: &str| {
+        let (_, content) = Language::Rust.files().find(|(made, _)| made.strip_prefix("package/") == Some(path))?;
+        Some(named(content, manifest.slug()))
+    };
+    let is_described = example(MANIFEST_FILE).is_some_and(|text| {
+        let text = String::from_utf8_lossy(&text);
+        text.lines().any(|line| line.strip_prefix("description: ") == Some(manifest.description()))
+    });
+    let is_left = |path: &&str| {
+        let found = PackagePath::parse(path).ok().and_then(|path| package.read(&path).ok());
+        found.is_some_and(|found| example(path).as_deref() == Some(found.as_slice()))
+    };
+    let files: Vec<&str> = TOLD.into_iter().filter(is_left).collect();
+    let (file, at) = match is_described {
+        true => (MANIFEST_FILE, manifest.position("/description")),
+        false => (*files.first()?, Position::START),
+    };
+    let said: Vec<&str> = is_described.then_some("the description").into_iter().chain(files).collect();
+    let message = format!("as hutch init wrote it for its example: {}", said.join(", "));
+    Some(Diagnostic::new(Code::ExampleLeft, file, at, message))
+}
