@@ -136,6 +136,24 @@ fn a_component_that_describes_itself_otherwise_than_its_package_does_fails_the_c
 }
 
 #[test]
+fn the_list_of_commands_comes_from_the_description() {
+    let machine = Machine::new();
+    let folder = package::copy_todo(&machine, "unlisted");
+    let file = folder.join("APP.md");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let (before, rest) = whole.split_once("\ncommands:\n").unwrap();
+    let after: Vec<&str> = rest.lines().skip_while(|line| line.starts_with("  - ")).collect();
+    let write = |list: &str| std::fs::write(&file, format!("{before}\n{list}{}\n", after.join("\n"))).unwrap();
+    let path = folder.display().to_string();
+    write("");
+    let problems = problems(&check(&machine, &path));
+    let missing = problems.iter().find(|problem| problem.message == "commands is missing").unwrap();
+    let (list, _) = missing.suggestion.as_deref().unwrap().split_once(" and ").unwrap();
+    write(&format!("{}\n", list.strip_prefix("write ").unwrap()));
+    assert_eq!(check(&machine, &path).result("check")["errors"], 0);
+}
+
+#[test]
 fn a_package_without_the_description_that_its_component_has_is_warned_of() {
     let machine = Machine::new();
     let folder = package::copy(&machine, "undescribed");

@@ -107,6 +107,22 @@ fn file_and_manifest_disagree() {
 }
 
 #[test]
+fn what_the_manifest_would_have_to_list_is_said_once() {
+    let expected = r#"write commands: ["add","reminder set"] and confirmationRequired: ["reminder set"]"#;
+    assert_eq!(file().manifest_lists().as_deref(), Some(expected));
+    let found = file().disagreements(&manifest("todo", "0.1.0", "[list]", "[]"));
+    assert_eq!(found.len(), 3, "{found:?}");
+    let said: Vec<&str> = found.iter().filter_map(|problem| problem.suggestion.as_deref()).collect();
+    assert_eq!(said, [expected]);
+    // What is written as it is said agrees.
+    let written = manifest("todo", "0.1.0", r#"["add","reminder set"]"#, r#"["reminder set"]"#);
+    assert_eq!(file().disagreements(&written), []);
+    // A name that is another's is no matter of lists.
+    let other = file().disagreements(&manifest("other", "0.1.0", "[add, reminder set]", "[reminder set]"));
+    assert_eq!((other.len(), other[0].suggestion.as_deref()), (1, None));
+}
+
+#[test]
 fn a_description_from_elsewhere_is_held_to_the_same_rules() {
     let mut contract = file().contract().clone();
     assert_eq!(contract.check("app/app.wasm"), []);

@@ -354,7 +354,14 @@ fn open_parts(
     let mut texts = Hasher::new(Kind::Package);
     let manifest = read_manifest(source, &mut texts, found);
     let contract = read_contract(source, &mut texts, found);
-    let Some(manifest) = manifest else { return (None, None) };
+    let Some(manifest) = manifest else {
+        // Who has written the description need not write its list again.
+        let is_list = |found: &&mut Diagnostic| found.file == MANIFEST_FILE && found.message == "commands is missing";
+        if let Some(missing) = found.iter_mut().find(is_list) {
+            missing.suggestion = contract.as_ref().and_then(ContractFile::manifest_lists);
+        }
+        return (None, None);
+    };
     let bounds = bounds.asked_by(&manifest);
     let component = read_component(source, &manifest, bounds, found);
     let complete = found.iter().filter(|problem| problem.is_error()).count() == errors_before;

@@ -1,7 +1,8 @@
 //! Where two descriptions of the same commands disagree: a file and a component, or a file and the manifest.
 
-use super::{CONTRACT_FILE, Contract, ContractFile};
-use crate::diagnostic::{Code, Diagnostic, Problems, shown, sort};
+use super::{CONTRACT_FILE, Command, Contract, ContractFile};
+use crate::diagnostic::{Code, Diagnostic, Position, Problems, shown, sort};
+use crate::fields::NAMES_MAX;
 use crate::manifest::{MANIFEST_FILE, Manifest};
 use crate::names::CommandPath;
 use serde_json::Value;
@@ -19,6 +20,19 @@ impl ContractFile {
             problems.report(Code::ContractDiffers, at, format!("{}: {}", difference.pointer, difference.message));
         }
         problems.into_sorted()
+    }
+
+    /// How the lists of a manifest are written that say the same of commands; `None` for more of them than a manifest can list.
+    pub fn manifest_lists(&self) -> Option<String> {
+        let commands = &self.contract.commands;
+        let names = |wanted: fn(&&Command) -> bool| {
+            Value::from(commands.iter().filter(wanted).map(|command| command.name.as_str()).collect::<Vec<_>>())
+        };
+        let confirmed = match names(|command| command.confirmation_required) {
+            Value::Array(none) if none.is_empty() => String::new(),
+            confirmed => format!(" and confirmationRequired: {confirmed}"),
+        };
+        (commands.len() <= NAMES_MAX).then(|| format!("write commands: {}{confirmed}", names(|_| true)))
     }
 
     /// What the manifest says otherwise than the file, at the place of the one that says more.
@@ -42,35 +56,33 @@ impl ContractFile {
             );
             here.report(Code::ContractManifest, self.position("/version"), message);
         }
+        // Once, however much of the lists is wrong.
+        let mut lists = self.manifest_lists();
+        let mut report = |problems: &mut Problems, at: Position, message: String| match lists.take() {
+            Some(lists) => problems.report_with(Code::ContractManifest, at, message, lists),
+            None => problems.report(Code::ContractManifest, at, message),
+        };
         let listed = |paths: &[CommandPath], name: &str| paths.iter().any(|path| path.as_str() == name);
         for (at, command) in contract.commands.iter().enumerate() {
             let name = shown(&command.name);
             if !listed(manifest.commands(), &command.name) {
                 let message = format!("{name} is not among the commands of {MANIFEST_FILE}");
-                here.report(Code::ContractManifest, self.position(&format!("/commands/{at}/name")), message);
+                report(&mut here, self.position(&format!("/commands/{at}/name")), message);
             } else if command.confirmation_required && !listed(manifest.confirmation_required(), &command.name) {
                 let message = format!("{name} needs a confirmation here and none in {MANIFEST_FILE}");
-                here.report(
-                    Code::ContractManifest,
-                    self.position(&format!("/commands/{at}/confirmationRequired")),
-                    message,
-                );
+                report(&mut here, self.position(&format!("/commands/{at}/confirmationRequired")), message);
             }
         }
         for (at, path) in manifest.commands().iter().enumerate() {
             if contract.command(path.as_str()).is_none() {
                 let message = format!("{} is not among the commands of {CONTRACT_FILE}", shown(path.as_str()));
-                there.report(Code::ContractManifest, manifest.position(&format!("/commands/{at}")), message);
+                report(&mut there, manifest.position(&format!("/commands/{at}")), message);
             }
         }
         for (at, path) in manifest.confirmation_required().iter().enumerate() {
             if contract.command(path.as_str()).is_some_and(|command| !command.confirmation_required) {
                 let message = format!("{} needs a confirmation here and none in {CONTRACT_FILE}", shown(path.as_str()));
-                there.report(
-                    Code::ContractManifest,
-                    manifest.position(&format!("/confirmationRequired/{at}")),
-                    message,
-                );
+                report(&mut there, manifest.position(&format!("/confirmationRequired/{at}")), message);
             }
         }
         let mut found = here.into_sorted();
