@@ -35,8 +35,8 @@ impl Asks {
         self.0.iter().map(String::as_str)
     }
 
-    /// Those that need a grant which the version before does not hold: everything but state and resources of its own and limits that
-    /// are no higher than the host's default, or than what was granted before. A looser guard opens nothing outside of the sandbox, so
+    /// Those that need a grant which the version before does not hold: everything but state and resources of its own, time to compile,
+    /// and limits that are no higher than the host's default, or than what was granted before. A looser guard opens nothing outside of the sandbox, so
     /// it is shown and free where nothing was promised yet; a package that had the strict one doesn't lose it unasked.
     pub fn beyond(&self, before: Option<&Asks>) -> Vec<&str> {
         let needed = |ask: &&str| match before {
@@ -60,6 +60,8 @@ fn as_limit(ask: &str) -> Option<(Limit, u64)> {
 
 fn is_free(ask: &str) -> bool {
     match as_limit(ask) {
+        // It is spent once, up to the ceiling, and by the compiler: the guest gets nothing of it.
+        Some((Limit::CompileTime, _)) => true,
         Some((limit, value)) => value <= limit.info().default,
         None => ask.starts_with("state:") || ask.starts_with("resource:"),
     }
@@ -87,6 +89,17 @@ mod tests {
         assert!(wanted.beyond(Some(&wanted)).is_empty());
         assert!(asks(&[&more]).beyond(Some(&asks(&[&most]))).is_empty());
         assert_eq!(asks(&[&most]).beyond(Some(&asks(&[&more]))), [most.as_str()]);
+    }
+
+    #[test]
+    fn time_to_compile_is_shown_and_free() {
+        let longest = format!("limit:compile_time_ms={}", Limit::CompileTime.info().ceiling);
+        let (wanted, run) = (asks(&[&longest]), asks(&["limit:wall_time_ms=3600000"]));
+        assert_eq!(wanted.iter().collect::<Vec<_>>(), [longest.as_str()]);
+        for before in [None, Some(&Asks::default())] {
+            assert!(wanted.beyond(before).is_empty());
+            assert_eq!(run.beyond(before), ["limit:wall_time_ms=3600000"]);
+        }
     }
 
     #[test]
