@@ -223,6 +223,9 @@ fn a_new_package_runs_and_passes_its_check() {
         json!([{"text": "Buy milk"}])
     );
     assert_eq!(hutch.call(&["run", "--unchecked", package, "nosuch"]).status, 2);
+    // As the README beside the source says.
+    let tried = hutch.call(&["dev", "--once", package]).result();
+    assert_eq!((&tried["good"], &tried["examples"]["called"]), (&json!(true), &json!(3)), "{tried}");
     assert_eq!(hutch.call(&["init", "notes", "--in", &scratch]).code(), "ALREADY_EXISTS");
     let near = hutch.call(&["init", "My Notes", "--in", &scratch]).error();
     assert_eq!(near["fixes"][0]["cmd"], format!("hutch init my-notes --in {scratch}"));
@@ -314,6 +317,8 @@ fn the_guest_library_comes_with_a_new_package_file_by_file() {
         let own = format!("all-{lang}");
         hutch.call(&["init", "--lang", lang, &own, "--in", &word(&scratch)]).result();
         let made = files(&scratch.join(&own));
+        let readme = String::from_utf8(made[Path::new("guest/README.md")].clone()).unwrap();
+        assert!(readme.contains("\nhutch dev --once ../package\n"), "{lang}: {readme}");
         for path in [lang, "shared", "large"].iter().flat_map(|folder| files(&templates.join(folder)).into_keys()) {
             let is_record = path.ends_with("app.wasm.provenance.json");
             assert!(is_record || made.contains_key(&path), "{lang}: {} is not made", path.display());
