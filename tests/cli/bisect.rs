@@ -88,4 +88,18 @@ fn states_that_were_dropped_are_left_out() {
     assert_eq!((&found["sequence"], &found["bisect"]["from"]), (&json!(6), &json!(from - 1)));
     let gone = bisect(&machine, &["total", "--to", "@1"], &["list"]).fault("NOT_REPRODUCIBLE", 1);
     assert!(gone.message.contains("the state after entry 1 is not kept any more"), "{gone:?}");
+    // Nothing is damaged, whatever asks for such a state.
+    let (gone, kept) = (format!("@{}", from - 2), format!("@{}", from - 1));
+    for words in [
+        &["state", "diff", "todo", &gone, "last"][..],
+        &["state", "cat", "todo", "state", "--at", &gone],
+        &["map", "--at", &gone, "--input", "calls", "todo"],
+    ] {
+        machine.write("calls", b"[\"list\"]\n");
+        let fault = machine.run(words).fault("NOT_FOUND", 20);
+        assert!(fault.message.ends_with(&format!("states are kept from entry {from} on")), "{words:?}: {fault:?}");
+    }
+    machine.run(["state", "diff", "todo", &kept, "last"]).result("state diff");
+    let further = machine.run(["undo", "todo"]).result("undo")["further"]["undo"].as_u64().unwrap();
+    assert_eq!(further, 6 - from, "more is promised than can be taken back");
 }

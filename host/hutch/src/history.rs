@@ -172,7 +172,9 @@ impl Session {
     /// The ledger can't be read.
     pub fn reach(&self) -> Result<Reach, Failure> {
         let moves = self.folder_moves()?;
-        let mut back = BTreeSet::from_iter(self.done(REACH_MAX)?);
+        // What was before a change whose state is not kept any more is gone.
+        let kept_from = self.head()?.retained_from;
+        let mut back = BTreeSet::from_iter(self.done(REACH_MAX)?.into_iter().filter(|change| *change >= kept_from));
         back.extend(moves.back.iter().map(|folder| folder.change));
         let Forward { state, folders, .. } = self.ways_forward(moves, false)?;
         let mut forward = BTreeSet::from_iter(state);

@@ -73,7 +73,7 @@ impl Host {
     ) -> Result<(State, SecretKey), Failure> {
         session.absorb_edits()?;
         let state = match entry {
-            Some(name) => session.store().state_at(session.entry(name)?.sequence)?,
+            Some(name) => session.state_after(session.entry(name)?.sequence)?,
             None => session.head()?.state,
         };
         self.load(package, &self.limits(package, call.limits.clone()))?;
@@ -92,7 +92,7 @@ impl Job<'_> {
     /// # Errors
     /// There is no such entry.
     pub fn after(&mut self, sequence: u64) -> Result<(), Failure> {
-        self.state = self.session.store().state_at(sequence)?;
+        self.state = self.session.state_after(sequence)?;
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use crate::session::Session;
 use hutch_model::digest::Digest;
 use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, diff, find, read_file, read_tree};
 use hutch_sandbox::RunError;
-use hutch_store::VolumeName;
+use hutch_store::{State, StoreError, VolumeName};
 use std::collections::BTreeMap;
 
 /// A path inside a volume.
@@ -44,8 +44,21 @@ impl Session {
         let Some(name) = entry else {
             return Ok(self.head()?.state.iter().map(|(name, digest)| (name.to_string(), *digest)).collect());
         };
-        let state = self.store.state_at(self.entry(name)?.sequence)?;
+        let state = self.state_after(self.entry(name)?.sequence)?;
         Ok(state.into_iter().map(|(name, digest)| (name.to_string(), digest)).collect())
+    }
+
+    /// The state that an entry left. That of the first retained one is kept, and what that one began with.
+    ///
+    /// # Errors
+    /// It is not kept any more.
+    pub(crate) fn state_after(&self, sequence: u64) -> Result<State, Failure> {
+        let kept_from = self.head()?.retained_from;
+        if sequence.saturating_add(1) < kept_from {
+            let what = format!("state of entry {sequence} any more: states are kept from entry {kept_from} on");
+            return Err(StoreError::Missing { at: self.store.at(), what }.into());
+        }
+        Ok(self.store.state_at(sequence)?)
     }
 
     /// Finds the volume in a path as typed: the longest volume name that it begins with.

@@ -73,7 +73,9 @@ impl Shelf for TransactionShelf<'_> {
     fn put(&mut self, kind: Kind, digest: &Digest, bytes: &[u8]) -> Result<(), StoreError> {
         let put = || {
             self.connection
-                .prepare_cached("INSERT OR IGNORE INTO objects (digest, kind, bytes) VALUES (?1, ?2, ?3)")?
+                .prepare_cached(
+                    "INSERT INTO objects (digest, kind, bytes) VALUES (?1, ?2, ?3) ON CONFLICT (digest) DO NOTHING",
+                )?
                 .execute((Named(*digest), kind_number(kind), bytes))
         };
         put().map(|_| ()).map_err(|error| database(self.path, error))

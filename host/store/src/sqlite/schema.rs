@@ -1,7 +1,8 @@
 //! The tables, and how older ones become the present ones.
 //!
 //! `user_version` is the number of migrations that were applied; a database with more than this version knows is left
-//! alone. Each opening brings the tables up to date in one transaction. Never change a migration that was released: add one.
+//! alone. Each opening brings the tables up to date in one transaction. Never change a migration that was released: add one, of statements
+//! `CREATE TABLE …;`, which are what the database is held to.
 
 use super::failure::database as failed;
 use super::pool::IfMissing;
@@ -87,12 +88,11 @@ pub(super) fn migrate(
     if_missing: IfMissing,
 ) -> Result<(), StoreError> {
     let database = |error| failed(path, error);
-    let latest = i64::try_from(migrations.len()).unwrap_or(i64::MAX);
     // In a transaction, because another process may be making the tables right now.
     let (current, applied, mode) = {
         let moment = connection.transaction().map_err(database)?;
         let mode: String = moment.query_row("PRAGMA journal_mode", (), |row| row.get(0)).map_err(database)?;
-        (is_current(&moment, path, latest)?, version(&moment).map_err(database)?, mode)
+        (is_current(&moment, path, migrations)?, version(&moment).map_err(database)?, mode)
     };
     if current {
         return if mode == "wal" { Ok(()) } else { set_form(connection, path) };
@@ -103,7 +103,7 @@ pub(super) fn migrate(
     set_form(connection, path)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(database)?;
     // Another process may have been first.
-    if is_current(&transaction, path, latest)? {
+    if is_current(&transaction, path, migrations)? {
         return Ok(());
     }
     let applied = version(&transaction).map_err(database)?;
@@ -111,7 +111,7 @@ pub(super) fn migrate(
         transaction.execute_batch(migration).map_err(database)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(database)?;
-    transaction.pragma_update(None, "user_version", latest).map_err(database)?;
+    transaction.pragma_update(None, "user_version", latest(migrations)).map_err(database)?;
     transaction.commit().map_err(database)
 }
 
@@ -119,7 +119,7 @@ pub(super) fn migrate(
 pub(super) fn is_blank(connection: &mut Connection, path: &Path) -> Result<bool, StoreError> {
     let database = |error| failed(path, error);
     let moment = connection.transaction().map_err(database)?;
-    let is_current = is_current(&moment, path, i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX))?;
+    let is_current = is_current(&moment, path, MIGRATIONS)?;
     Ok(!is_current && version(&moment).map_err(database)? == 0)
 }
 
@@ -162,9 +162,32 @@ fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.query_row("PRAGMA user_version", (), |row| row.get(0))
 }
 
+/// How many migrations there are, as the database counts them.
+fn latest(migrations: &[&str]) -> i64 {
+    i64::try_from(migrations.len()).unwrap_or(i64::MAX)
+}
+
+/// What stands in the database and is made by no migration: the file may come from anywhere, and a table of others can have a rule that takes
+/// memory and time for each row, or by which a row is left out. What SQLite makes for itself has no text.
+fn foreign_part(connection: &Connection, migrations: &[&str]) -> rusqlite::Result<Option<String>> {
+    let mut query = connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
+    let mut rows = query.query(())?;
+    while let Some(row) = rows.next()? {
+        let sql = row.get_ref(1)?.as_str().unwrap_or_default();
+        let makes = |migration: &&str| {
+            let mut after = migration.match_indices(sql).filter_map(|(at, _)| migration.get(at + sql.len()..));
+            sql.starts_with("CREATE TABLE ") && after.any(|after| after.starts_with(';'))
+        };
+        if !migrations.iter().any(makes) {
+            return Ok(Some(row.get_ref(0)?.as_str().unwrap_or_default().to_owned()));
+        }
+    }
+    Ok(None)
+}
+
 /// Whether nothing is to be done; an error if nothing may be done.
-fn is_current(connection: &Connection, path: &Path, latest: i64) -> Result<bool, StoreError> {
-    let database = |error| failed(path, error);
+fn is_current(connection: &Connection, path: &Path, migrations: &[&str]) -> Result<bool, StoreError> {
+    let (database, latest) = (|error| failed(path, error), latest(migrations));
     let application: i32 = connection.query_row("PRAGMA application_id", (), |row| row.get(0)).map_err(database)?;
     let applied = version(connection).map_err(database)?;
     let foreign = |reason: String| Err(StoreError::Damaged { at: at(path), what: "the database".to_owned(), reason });
@@ -182,6 +205,8 @@ fn is_current(connection: &Connection, path: &Path, latest: i64) -> Result<bool,
         });
     } else if applied < 1 {
         return foreign(format!("has schema version {applied}"));
+    } else if let Some(name) = foreign_part(connection, migrations).map_err(database)? {
+        return foreign(format!("has {name:?}, which is not as hutch makes it"));
     }
     Ok(application == APPLICATION_ID && applied == latest)
 }
@@ -222,6 +247,32 @@ mod tests {
         let same: Vec<u8> =
             connection.query_row("SELECT value FROM meta WHERE name = 'secret_key'", (), |row| row.get(0)).unwrap();
         assert_eq!(same, key);
+    }
+
+    /// A rule can take a gigabyte for each row that is looked at, and one that fails takes back what was to be kept.
+    #[test]
+    fn what_no_migration_makes_is_refused_before_a_row_is_read() {
+        for (change, part) in [
+            ("CREATE TABLE other (x, CHECK (hex(zeroblob(100000000)) <> ''))", "other"),
+            ("CREATE INDEX kinds ON objects (kind)", "kinds"),
+            ("CREATE VIEW seen AS SELECT * FROM entries", "seen"),
+            ("CREATE TRIGGER put AFTER INSERT ON objects BEGIN DELETE FROM objects; END", "put"),
+            ("ALTER TABLE entries ADD COLUMN note TEXT", "entries"),
+            (
+                "DROP TABLE objects; CREATE TABLE objects (
+                    digest BLOB NOT NULL UNIQUE, kind INTEGER NOT NULL, bytes BLOB NOT NULL CHECK (length(bytes) < 300)
+                ) STRICT",
+                "objects",
+            ),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            migrate_to(&folder, &[]).unwrap();
+            open(&folder).execute_batch(change).unwrap();
+            let error = migrate_to(&folder, &[]).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::StoreDamaged, "{change}");
+            let expected = format!("the database is damaged: has {part:?}, which is not as hutch makes it");
+            assert!(error.to_string().ends_with(&expected), "{error}");
+        }
     }
 
     #[test]
