@@ -35,7 +35,8 @@ pub(crate) fn still(seen: &str) -> String {
         }
         rest = after;
     }
-    (2..10).fold(shown, |shown, minutes| shown.replace(&format!("{minutes} min ago"), "1 min ago"))
+    let shown = (1..10).fold(shown, |shown, minutes| shown.replace(&format!("{minutes} min ago"), "just now "));
+    shown.replace("just now \n", "just now\n")
 }
 
 pub(crate) fn copy(from: &Path, to: &Path) {

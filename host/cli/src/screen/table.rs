@@ -183,10 +183,12 @@ fn end_of_line(letters: impl Iterator<Item = (usize, char)>, width: usize) -> Op
 
 /// An instant as people read it: how long ago it was if that is less than a day, else its day and its minute in UTC.
 fn when(instant: Instant, now: Instant) -> String {
-    let minutes = now.unix_ns().checked_sub(instant.unix_ns()).map(|elapsed_ns| elapsed_ns / 60_000_000_000);
-    match minutes {
-        Some(minutes @ 0..=59) => format!("{} min ago", minutes.max(1)),
-        Some(minutes @ 60..=1439) => format!("{} h ago", minutes / 60),
+    let seconds = now.unix_ns().checked_sub(instant.unix_ns()).map(|elapsed_ns| elapsed_ns / 1_000_000_000);
+    match seconds {
+        // As wide as what it is called next.
+        Some(0..=29) => "just now ".to_owned(),
+        Some(seconds @ 30..=3599) => format!("{} min ago", (seconds / 60).max(1)),
+        Some(seconds @ 3600..=86_399) => format!("{} h ago", seconds / 3600),
         _ => {
             let text = instant.to_string();
             text.get(..16).map_or_else(|| text.clone(), |minute| format!("{}Z", minute.replace('T', " ")))
@@ -325,7 +327,10 @@ mod tests {
     fn instants_are_told_by_how_long_ago_they_were_within_a_day() {
         let now: Instant = "2026-04-02T09:00:30Z".parse().unwrap();
         for (instant, told) in [
-            ("2026-04-02T09:00:30Z", "1 min ago"),
+            ("2026-04-02T09:00:30Z", "just now"),
+            ("2026-04-02T09:00:00.5Z", "just now"),
+            ("2026-04-02T09:00:00Z", "1 min ago"),
+            ("2026-04-02T08:59:31Z", "1 min ago"),
             ("2026-04-02T08:58:31Z", "1 min ago"),
             ("2026-04-02T08:58:30.5Z", "1 min ago"),
             ("2026-04-02T08:57:30Z", "3 min ago"),
