@@ -15,6 +15,11 @@ fn a_client_is_told_what_starts_the_server() {
     assert!(std::path::Path::new(server["command"].as_str().unwrap()).is_absolute(), "{server}");
     assert_eq!(server["args"][0], "mcp");
     assert!(!file.exists());
+    // A person copies it as the file has it.
+    let told = machine.run(["mcp", "--human", "--client", "cursor", "todo"]).stdout;
+    let (place, copied) = told.split_once("\n\n").unwrap();
+    assert_eq!(place, format!("this belongs in {}", file.display()));
+    assert_eq!(serde_json::from_str::<Value>(copied).unwrap(), printed["configuration"]);
     // A client may have none of these variables.
     let mut elsewhere = machine.hutch(["mcp", "--client", "cursor", &todo()]);
     let data = machine.path("data");
@@ -58,6 +63,8 @@ fn a_client_whose_file_is_no_json_is_told_too() {
         assert!(lines.contains(&format!("{name} = {}", server[name]).as_str()), "{table}");
     }
     assert_eq!((&printed["path"], file.exists()), (&json!(file.to_str().unwrap()), false));
+    let told = mcp(&["--human", "todo"]).stdout;
+    assert!(told.ends_with(&format!("\n\n{table}")), "{told}");
     let write = || mcp(&["--write", "todo"]);
     assert_eq!(write().result("mcp").get("backup"), None);
     assert_eq!(std::fs::read_to_string(&file).unwrap(), table);

@@ -109,7 +109,21 @@ fn configure(global: &Global, own: &McpArguments, client: Client, output: &Outpu
         written: Some(own.write && !global.dry_run),
         backup,
     };
-    output.answer("mcp", result, human::fields)
+    output.answer("mcp", result, for_the_file)
+}
+
+/// What a person copies into a client's file, as it stands there; or what became of that file.
+fn for_the_file(answer: &Value) -> String {
+    let told = human::sentence(&["{written?written to|this belongs in} {path}", "; what stood there is in {backup}"])(answer);
+    let configuration = &answer["configuration"];
+    let text = match answer["text"].as_str() {
+        Some(text) => text.to_owned(),
+        None => serde_json::to_string_pretty(configuration).unwrap_or_default(),
+    };
+    match answer["written"] == true || configuration.is_null() {
+        true => told,
+        false => format!("{told}\n\n{text}"),
+    }
 }
 
 fn absolute(path: &Path) -> Result<String, Fault> {
