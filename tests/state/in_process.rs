@@ -152,6 +152,26 @@ fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
     assert_eq!(titles(&one), ["bread", "eggs", "milk"].map(str::to_owned).into());
 }
 
+/// Going back before an entry that was taken back takes nothing back.
+#[test]
+fn what_was_taken_back_stands_no_more() {
+    let (package, home) = (todo(), tempfile::tempdir().unwrap());
+    let host = Host::new(home.path().to_owned(), sandbox());
+    let store = Arc::new(MemoryStore::new(SecretKey::new([3; 32])));
+    let instance = host.instance_in(&package, &"default".parse().unwrap(), store, AT).unwrap();
+    let add = |title: &str| instance.run(&call(&["add", title])).unwrap().entry.sequence;
+    let session = || instance.session(AT).unwrap();
+    let undo = |entry: u64| session().undo(&EntryName::Sequence(entry)).unwrap().entry.sequence;
+    let (milk, bread) = (add("milk"), add("bread"));
+    assert_eq!(session().standing().unwrap(), [bread, milk]);
+    let undone = undo(bread);
+    assert_eq!(session().standing().unwrap(), [undone, milk]);
+    let redone = undo(undone);
+    assert_eq!(session().standing().unwrap(), [redone, bread, milk]);
+    let begun = undo(milk);
+    assert_eq!(session().standing().unwrap(), [begun]);
+}
+
 /// Whoever owns the process can have it enclosed. In every way to start a guest that comes first, and without it none starts.
 #[test]
 fn no_guest_starts_before_the_process_is_enclosed() {

@@ -182,6 +182,27 @@ impl Session {
         Ok(Reach { back: REACH_MAX.min(back.len() as u64), forward: REACH_MAX.min(forward.len() as u64) })
     }
 
+    /// The entries before which going back changes something, the last first: changes that the state follows from, and moves that led to it, and
+    /// none that was taken back. No further than [`REACH_MAX`].
+    ///
+    /// # Errors
+    /// The ledger can't be read.
+    pub fn standing(&self) -> Result<Vec<u64>, Failure> {
+        let head = self.head()?;
+        let (mut at, mut standing) = (head.last.sequence, Vec::new());
+        for _ in 0..REACH_MAX {
+            let Some((changed, led)) = self.last_move(at)?.filter(|(changed, _)| *changed >= head.retained_from) else {
+                break;
+            };
+            let before = self.store.state_at(changed.saturating_sub(1))?;
+            if before.iter().any(|(name, digest)| head.state.get(name) != Some(digest)) {
+                standing.push(changed);
+            }
+            at = led.unwrap_or(changed.saturating_sub(1));
+        }
+        Ok(standing)
+    }
+
     /// The changes that can be made again. One that was made since ends all that was taken back before it, whether that can be taken back in turn
     /// or not. What is `lost`, and what is left of before the next one, is known if `whole` is asked for.
     fn ways_forward(&self, moves: FolderMoves, whole: bool) -> Result<Forward, Failure> {
