@@ -12,7 +12,7 @@ use hutch::{Call, EntryName, Failure, Grants, Host, Instance, Mount};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
-use hutch_model::ledger::{Request, SecretKey};
+use hutch_model::ledger::{EntryKind, Request, SecretKey};
 use hutch_model::outcome::Verdict;
 use hutch_sandbox::ring::paths::May;
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox, SealKey, Stop};
@@ -150,6 +150,28 @@ fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
     other.run(&call(&["add", "bread"])).unwrap();
     two.run(&call(&["add", "eggs"])).unwrap();
     assert_eq!(titles(&one), ["bread", "eggs", "milk"].map(str::to_owned).into());
+}
+
+/// A run that is to change nothing has its entry, and what it changes all the same is not kept.
+#[test]
+fn what_only_reads_changes_nothing() {
+    let (package, home) = (todo(), tempfile::tempdir().unwrap());
+    let host = Host::new(home.path().to_owned(), sandbox());
+    let store = Arc::new(MemoryStore::new(SecretKey::new([3; 32])));
+    let instance = host.instance_in(&package, &"default".parse().unwrap(), store, AT).unwrap();
+    let read = |arguments: &[&str]| {
+        let mut call = call(arguments);
+        call.only_reads = true;
+        instance.run(&call).unwrap()
+    };
+    let (added, listed) = (read(&["add", "milk"]), read(&["list"]));
+    assert_eq!((&added.verdict, added.kept), (&Verdict::Good, false));
+    assert_eq!((&listed.verdict, listed.kept), (&Verdict::Good, true));
+    assert_eq!(titles(&instance), BTreeSet::new());
+    let session = instance.session(AT).unwrap();
+    let record = session.entry(&EntryName::Sequence(added.entry.sequence)).unwrap().open().unwrap().record;
+    assert_eq!((record.kind, record.kept, record.error), (EntryKind::Run, false, None));
+    assert!(session.last_plan().unwrap().is_none() && session.standing().unwrap().is_empty());
 }
 
 /// Going back before an entry that was taken back takes nothing back.

@@ -98,6 +98,8 @@ pub struct Call {
     /// found is run all the same and compared. `None`: neither. Previews, plans and what
     /// is done again run their guests in any case.
     pub memo: Option<NonZeroU32>,
+    /// Whether the run is to change nothing: one that leaves anything otherwise than it found it is recorded, and what it left is not kept.
+    pub only_reads: bool,
 }
 
 impl Call {
@@ -137,6 +139,7 @@ impl Call {
             keep_streams: true,
             wall_time_us: None,
             memo: None,
+            only_reads: false,
         }
     }
 

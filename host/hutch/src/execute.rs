@@ -49,6 +49,11 @@ pub(crate) struct Executed {
 }
 
 impl Executed {
+    /// Whether it leaves anything otherwise than it found it.
+    pub(crate) fn changes(&self) -> bool {
+        self.volumes.values().chain(self.mounted.values()).any(|change| change.before != change.after)
+    }
+
     /// The granted folders in which it wants something changed.
     pub(crate) fn granted<'e>(&'e self, prepared: &'e Prepared) -> Vec<Granted<'e>> {
         let changed = self.mounted.iter().filter(|(_, change)| change.before != change.after);

@@ -36,6 +36,8 @@ pub(crate) struct Prepared {
     pub(crate) mounts: BTreeMap<String, Mount>,
     /// Whether the command is one that changes something, says the contract.
     pub(crate) changes: bool,
+    /// Whether nothing is kept of it if it changes something all the same.
+    pub(crate) only_reads: bool,
     /// Arguments and environment, if the record names them as a stream.
     inputs: Option<Vec<u8>>,
     /// Values that are written down nowhere.
@@ -252,7 +254,14 @@ impl Host {
         #[cfg(feature = "machine")]
         let ready = ready.map(|ready| Prepared { program: ready.program.having_spent(package.reading()), ..ready });
         ready
-            .map(|ready| Prepared { inputs, secrets: hidden, changes, wall_time_us: call.wall_time_us, ..ready })
+            .map(|ready| Prepared {
+                inputs,
+                secrets: hidden,
+                changes,
+                only_reads: call.only_reads,
+                wall_time_us: call.wall_time_us,
+                ..ready
+            })
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
     }
 
@@ -420,6 +429,7 @@ impl Host {
             resources,
             mounts,
             changes: false,
+            only_reads: false,
             inputs,
             secrets,
             wall_time_us: None,

@@ -52,6 +52,8 @@ pub(crate) enum What {
 pub(crate) enum Tell {
     /// A call for real; one that asks for a confirmation becomes a plan and a question.
     Run(Words),
+    /// A call that is to change nothing: what it changes all the same is not kept.
+    Look(Words),
     /// A call of which only the record is kept.
     Plan(Words),
     /// What a plan said, for real. `confirmed` is set where the token is that of a person who may say so, and nowhere else.
@@ -108,7 +110,7 @@ impl What {
     /// What it is, in a word; none for what the server asks of itself, and for what is of no package.
     pub(crate) const fn word(&self) -> Option<&'static str> {
         Some(match self {
-            What::Run(_) | What::Told(Tell::Run(_)) => "run",
+            What::Run(_) | What::Told(Tell::Run(_) | Tell::Look(_)) => "run",
             What::Plan(_) | What::Told(Tell::Plan(_)) => "plan",
             What::Apply { .. } | What::Told(Tell::Apply { .. }) => "apply",
             What::Undo(_) | What::Told(Tell::Undo(_)) => "undo",
@@ -125,7 +127,9 @@ impl What {
     /// The words of the call that it is, if it is one.
     pub(crate) const fn words(&self) -> Option<&Words> {
         match self {
-            What::Run(words) | What::Plan(words) | What::Told(Tell::Run(words) | Tell::Plan(words)) => Some(words),
+            What::Run(words)
+            | What::Plan(words)
+            | What::Told(Tell::Run(words) | Tell::Look(words) | Tell::Plan(words)) => Some(words),
             _ => None,
         }
     }

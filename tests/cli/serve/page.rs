@@ -87,6 +87,7 @@ fn the_whole_story_without_a_script() {
     assert!(plan.body.contains("class=\"more\""), "{plan:?}");
     assert_eq!(server.get("/api/packages/todo/ledger")["items"][0]["kind"], "plan");
     let entry = ada.press(action(&plan, "/apply"));
+    let at = entry.rsplit('/').next().unwrap();
     let page = ada.get(&entry);
     assert!(page.body.contains("operator") && page.body.contains("Write &lt;script&gt;docs"), "{page:?}");
     let verified = ada.post(action(&page, "/verify"), "");
@@ -110,10 +111,11 @@ fn the_whole_story_without_a_script() {
         found.unwrap_or_else(|| panic!("{part}: {page:?}"))
     };
     let volumes = ada.get(&link(&ada.get(&entry), "/files?at="));
-    let folder = ada.get(&link(&volumes, "/files?at=3&path="));
-    let file = ada.get(&link(&folder, "/file?at=3&path="));
-    assert!(file.body.contains("Write &lt;script&gt;docs") && file.body.contains("As entry 3 left it"), "{file:?}");
-    let now = link(&file, "/raw?").replace("/raw?at=3&", "/file?");
+    let folder = ada.get(&link(&volumes, &format!("/files?at={at}&path=")));
+    let file = ada.get(&link(&folder, &format!("/file?at={at}&path=")));
+    assert!(file.body.contains("Write &lt;script&gt;docs"), "{file:?}");
+    assert!(file.body.contains(&format!("As entry {at} left it")), "{file:?}");
+    let now = link(&file, "/raw?").replace(&format!("/raw?at={at}&"), "/file?");
     let gone = server.request("GET", &now, &[("authorization", &ada.basic)], None);
     is_page(&gone);
     assert_eq!(gone.status, 404, "the call that made it was taken back: {gone:?}");
@@ -265,7 +267,10 @@ fn a_page_is_shown_to_whom_the_browser_knows_and_changed_from_itself_alone() {
         let refused = server.request(method, path, &headers, None);
         assert_eq!((refused.status, refused.header("allow")), (405, Some(allowed)), "{method} {path}");
     }
+    let total = || server.get("/api/packages/todo/ledger")["total"].clone();
+    assert_eq!(total(), 1, "nothing was added but the instance itself");
     let form = ada.form_of("add");
+    let before = total();
     let own = format!("http://{}", server.address);
     let of_form = ("content-type", "application/x-www-form-urlencoded");
     for (headers, status) in [
@@ -287,7 +292,77 @@ fn a_page_is_shown_to_whom_the_browser_knows_and_changed_from_itself_alone() {
         is_page(&refused);
         assert_eq!(refused.status, status, "{refused:?}");
     }
-    assert_eq!(server.get("/api/packages/todo/ledger")["total"], 1, "nothing was added but the instance itself");
+    // Nor does a page of another site have anything carried out by leading here.
+    let cross = [("authorization", ada.basic.as_str()), ("sec-fetch-site", "cross-site")];
+    assert_eq!(server.request("GET", "/packages/todo", &cross, None).status, 200);
+    assert_eq!(total(), before, "nothing was added");
+}
+
+/// What only reads and needs be told nothing is carried out as a package's first page is shown.
+#[test]
+fn the_first_page_shows_how_it_stands() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let ada = Person::of(&server, &server.operator);
+    // Compiled by now, as by whoever has used it before.
+    server.post("/api/packages/todo/run", &serde_json::json!({"arguments": ["list"]}));
+    let empty = ada.get("/packages/todo").body;
+    assert_eq!(empty.matches("<p>There is nothing.</p>").count(), 3, "{empty}");
+    for at in 0..21 {
+        let add = ["add".to_owned(), format!("milk {at}")];
+        server.post("/api/packages/todo/run", &serde_json::json!({"arguments": add}));
+    }
+    let page = ada.get("/packages/todo").body;
+    let (stands, commands) = page.split_once("<h2>Commands</h2>").unwrap();
+    assert!(stands.contains("<td>milk 0</td>") && stands.contains("<td>milk 19</td>"), "{stands}");
+    assert!(!stands.contains("<td>milk 20</td>") && stands.contains("1 more are not shown."), "{stands}");
+    assert!(commands.contains(">add</a>"), "{commands}");
+    let ledger = server.get("/api/packages/todo/ledger");
+    let last = &ledger["items"][0];
+    assert_eq!((last["kind"].as_str(), last["kept"].as_bool()), (Some("run"), Some(true)), "{last}");
+    // A token that may only read has nothing run.
+    let file = machine.write("tokens", format!("reader read {}\n", "r".repeat(40)));
+    #[cfg(unix)]
+    std::fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let server = Server::start(&machine, &["--token-file", file.to_str().unwrap(), &todo()]);
+    let reader = Person::of(&server, &"r".repeat(40));
+    assert!(!reader.get("/packages/todo").body.contains("milk"));
+}
+
+#[test]
+fn what_only_says_that_it_reads_changes_nothing_by_a_page() {
+    let machine = Machine::new();
+    let shown = |package: &std::path::Path, words: &[&str]| {
+        let server = Server::start(&machine, &[words, &[package.to_str().unwrap()]].concat());
+        let ada = Person::of(&server, &server.operator);
+        let page = ada.get("/packages/probe").body;
+        let (stands, _) = page.split_once("<h2>Commands</h2>").unwrap();
+        (stands.to_owned(), ada.get("/packages/probe/files?path=state").body, server.get("/api/packages/probe/ledger"))
+    };
+    // A failure is a line.
+    let (stands, ..) = shown(&package::copy(&machine, "honest"), &[]);
+    for line in ["said nothing, so nothing of what it did is kept [GUEST_FAILED]</p>", "[GUEST_TRAPPED]</p>"] {
+        assert_eq!(stands.matches(line).count(), 1, "{line}: {stands}");
+    }
+    // Each of its commands writes a file.
+    let (entry, writes) = ("command: wasm:app.wasm\n", "command: wasm:app.wasm write-text state/note\n");
+    let liar = package::with_manifest(&machine, "liar", entry, writes);
+    let (stands, files, ledger) = shown(&liar, &["--instance", "liar"]);
+    assert_eq!(stands.matches("would have changed something: nothing of that is kept").count(), 3, "{stands}");
+    assert!(files.contains("It is empty."), "{files}");
+    let entries: Vec<_> = ledger["items"].as_array().unwrap().iter().filter(|entry| entry["kind"] == "run").collect();
+    assert_eq!(entries.len(), 3, "{ledger}");
+    assert!(entries.iter().all(|entry| entry["kept"] == false && entry["changes"] == 1), "{ledger}");
+    // One that never ends keeps nobody from the page, and what comes after it is not begun.
+    let slow = package::copy(&machine, "slow");
+    let path = slow.join("schemas/commands.json");
+    let mut contract: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    let commands = contract["commands"].as_array_mut().unwrap();
+    commands.retain(|command| command["name"] == "spin" || command["name"] == "clock");
+    std::fs::write(&path, contract.to_string()).unwrap();
+    let endless = ["--instance", "slow", "--limit", "fuel=1000000000000000", "--limit", "wall_time_ms=600000"];
+    let (stands, ..) = shown(&slow, &endless);
+    assert_eq!(stands.matches("Not shown: it would take longer than").count(), 2, "{stands}");
 }
 
 #[test]

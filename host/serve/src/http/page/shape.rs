@@ -120,10 +120,13 @@ pub(super) fn wide(table: &Markup) -> Markup {
     html! { div.wide tabindex="0" { (table) } }
 }
 
-/// An answer as people read it: what is listed as a table, the fields that say nothing left out, and all else as it is.
-pub(super) fn answer(value: &Value) -> Markup {
-    let items = value["items"].as_array().filter(|items| !items.is_empty() && items.iter().all(Value::is_object));
+/// An answer as people read it: what is listed as a table of so many rows, the fields that say nothing left out, and all else as it is.
+pub(super) fn answer(value: &Value, rows: usize) -> Markup {
+    let items = value["items"].as_array().filter(|items| items.iter().all(Value::is_object));
     let Some(items) = items else { return document(value) };
+    if items.is_empty() {
+        return html! { p { "There is nothing." } (whole(value)) };
+    }
     let says = |value: &Value| !(value.is_null() || value == "" || value.as_array().is_some_and(Vec::is_empty));
     let mut columns: Vec<&str> = Vec::new();
     for (name, value) in items.iter().filter_map(Value::as_object).flatten() {
@@ -137,19 +140,23 @@ pub(super) fn answer(value: &Value) -> Markup {
     let table = html! {
         table {
             thead { tr { @for name in &columns { th scope="col" { (plain(name)) } } } }
-            tbody { @for item in items.iter().take(ROWS_MAX) { tr { @for name in &columns { td { (cell(&item[*name])) } } } } }
+            tbody { @for item in items.iter().take(rows) { tr { @for name in &columns { td { (cell(&item[*name])) } } } } }
         }
     };
     html! {
         (wide(&table))
-        @if items.len() > ROWS_MAX { p { (items.len() - ROWS_MAX) " more are not shown." } }
-        details { summary { "The whole answer" } (document(value)) }
+        @if items.len() > rows { p { (items.len() - rows) " more are not shown." } }
+        (whole(value))
     }
+}
+
+fn whole(value: &Value) -> Markup {
+    html! { details { summary { "The whole answer" } (document(value)) } }
 }
 
 /// The most columns and rows of a table.
 const COLUMNS_MAX: usize = 12;
-const ROWS_MAX: usize = 200;
+pub(super) const ROWS_MAX: usize = 200;
 
 fn cell(value: &Value) -> Markup {
     match value {

@@ -1,7 +1,7 @@
 //! What each page says, made of the same documents that programs get.
 
 use super::shape::{
-    Sent, answer, change as change_of, document, done_in_words, failure, form, given, page, text, time, wide,
+    ROWS_MAX, Sent, answer, change as change_of, document, done_in_words, failure, form, given, page, text, time, wide,
 };
 use super::{Fields, Page, Shown, failed, fields};
 use crate::ask::{Back, Tell, Words};
@@ -12,18 +12,25 @@ use crate::http::site::Site;
 use crate::reply::{Facts, Reply};
 use crate::told::{CHANGES, WHOLE};
 use crate::who::{Principal, Scope};
-use http::StatusCode;
 use http::request::Parts;
+use http::{Method, StatusCode};
 use hutch::EntryName;
+use hutch_documents::agent::reads_stdin;
 use hutch_model::contract::{Command, Effect};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hyper::body::Incoming;
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Map, Value};
+use std::time::Duration;
+use tokio::time::{Instant as Moment, timeout_at};
 
 /// Entries on one page.
 const ENTRIES: u32 = 50;
+/// Commands whose answers a package's first page shows, how many rows of each, and how long all of them may take together.
+const AT_ONCE: usize = 3;
+const AT_ONCE_ROWS: usize = 20;
+const AT_ONCE_WITHIN: Duration = Duration::from_secs(3);
 /// The most bytes of changes on the page of what waits; one change has fewer.
 const CHANGES_BYTES_MAX: usize = 2 << 20;
 
@@ -55,7 +62,7 @@ pub(super) async fn show(
     let package = site.catalog.place(slug).ok_or_else(missing)?;
     let view = View { site, package, slug, principal, parts };
     match page {
-        Page::Package => Ok(Shown::Page(view.package())),
+        Page::Package => Ok(Shown::Page(view.package().await)),
         Page::Command => view.command(second).map(Shown::Page),
         Page::Plan => {
             let (Fields { pairs, file }, _place) = fields(site, &parts.headers, body, principal).await?;
@@ -171,14 +178,16 @@ impl View<'_> {
         } }
     }
 
-    fn package(&self) -> Markup {
+    async fn package(&self) -> Markup {
         let about = self.site.about.get(self.package).map(|about| &about.meta);
         let summary = about.and_then(|about| about["summary"].as_str()).unwrap_or_default();
+        let stands = self.stands().await;
         page(
             self.slug,
             &html! {
                 p { (text(summary)) }
                 (self.links())
+                (stands)
                 h2 { "Commands" }
                 (wide(&html! { table {
                     thead { tr { th scope="col" { "Command" } th scope="col" { "Effect" } th scope="col" { "What it does" } } }
@@ -199,6 +208,44 @@ impl View<'_> {
                 } }))
             },
         )
+    }
+
+    /// How it stands: what the first commands answer that only read and need be told nothing. Whoever has a browser fetch this page from another
+    /// site has none of them carried out.
+    async fn stands(&self) -> Markup {
+        let site = self.parts.headers.get("sec-fetch-site").map(|site| site.as_bytes());
+        let is_own = site.is_none_or(|site| site == b"same-origin" || site == b"none");
+        if !is_own || self.parts.method != Method::GET || !self.principal.may(Scope::Run) {
+            return html! {};
+        }
+        let (until, mut answers) = (Moment::now() + AT_ONCE_WITHIN, Vec::new());
+        let commands = self.site.catalog.commands(self.package).iter().enumerate();
+        let shown: Vec<(usize, &Command)> = commands.filter(|(_, one)| is_shown_at_once(one)).take(AT_ONCE).collect();
+        for (at, command) in shown {
+            let look = async {
+                let words = self.site.catalog.words(self.package, &command.name, &Map::new()).map_err(failed)?;
+                self.look(words, Vec::new()).await
+            };
+            // Where the time is over, nothing more is begun; what is under way is stopped.
+            let answer = if Moment::now() < until { timeout_at(until, look).await.ok() } else { None };
+            answers.push((at, command, answer));
+        }
+        html! {
+            @for (at, command, answer) in &answers {
+                h2 { a href={ "/packages/" (self.slug) "/commands/" (at) } { (command.name) } }
+                @match answer {
+                    Some(Ok(result)) => (looked(result, AT_ONCE_ROWS)),
+                    Some(Err(Refused(_, report))) => p { "Not shown: " (text(&report.message)) " [" (report.code.text()) "]" },
+                    None => { p { "Not shown: it would take longer than " (AT_ONCE_WITHIN.as_secs()) " seconds." } }
+                }
+            }
+        }
+    }
+
+    /// What a command answers that only reads.
+    async fn look(&self, arguments: Vec<String>, stdin: Vec<u8>) -> Result<Value, Refused> {
+        let (mut document, _) = self.ask(Tell::Look(Words { arguments, stdin, ..Words::default() })).await?;
+        Ok(document["result"].take())
     }
 
     fn known(&self, at: &str) -> Result<&Command, Refused> {
@@ -254,13 +301,12 @@ impl View<'_> {
             Ok(words) => words,
             Err(report) => return Ok(self.again(command, at, pairs, &failed(report))),
         };
-        let call = Words { arguments: words.clone(), stdin, ..Words::default() };
-        if command.effect == Effect::Read {
-            return Ok(match self.ask(Tell::Run(call)).await {
-                Ok((document, _)) => Shown::Page(page(
+        if command.effect == Effect::Read && !command.confirmation_required {
+            return Ok(match self.look(words, stdin).await {
+                Ok(result) => Shown::Page(page(
                     &format!("{} {}", self.slug, command.name),
                     &html! {
-                        (answered(&document["result"]))
+                        (looked(&result, ROWS_MAX))
                         details { summary { "Other fields" } (form(command, &self.action(at), &Sent { pairs, ..Sent::default() })) }
                         (self.links())
                     },
@@ -268,6 +314,7 @@ impl View<'_> {
                 Err(refused) => self.again(command, at, pairs, &refused),
             });
         }
+        let call = Words { arguments: words.clone(), stdin, ..Words::default() };
         let (document_, facts) = match self.ask(Tell::Plan(call)).await {
             Ok(planned) => planned,
             Err(refused) => return Ok(self.again(command, at, pairs, &refused)),
@@ -285,7 +332,7 @@ impl View<'_> {
                 @for reason in risk["reasons"].as_array().into_iter().flatten() { p { (text(reason.as_str().unwrap_or_default())) } }
                 (change_of(changes))
                 h2 { "What it would answer" }
-                (answered(result))
+                (answered(result, ROWS_MAX))
                 @if !plan.is_empty() {
                     @if asks.is_none() || facts.get(WHOLE) == Some(&Value::Bool(true)) { (answers(self.slug, plan, self.principal, asks.is_some())) } @else {
                         (unanswered(self.slug, plan, self.principal, None))
@@ -406,7 +453,7 @@ impl View<'_> {
                     (self.undo_button(sequence))
                     p.faint { "Undo takes back what it changed, with all that was done after it." }
                 }
-                @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result)) }
+                @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result, ROWS_MAX)) }
                 h2 { "Changes" }
                 (changed(&record["volumes"]))
                 p { a href={ "/packages/" (self.slug) "/files?at=" (sequence) } { "Files as this entry left them" } }
@@ -436,9 +483,10 @@ fn changed_state(item: &Value) -> bool {
     item["kept"] == true && item["changes"].as_u64().is_some_and(|changes| changes > 0)
 }
 
-/// Whether a command answers without being told anything, and changes nothing.
+/// Whether a command answers without being told or asking anything, and says that it changes nothing.
 fn is_shown_at_once(command: &Command) -> bool {
-    command.effect == Effect::Read && !command.parameters.iter().any(|one| one.required)
+    let is_told = command.parameters.iter().any(|one| one.required) || reads_stdin(command);
+    command.effect == Effect::Read && !command.confirmation_required && !is_told
 }
 
 /// Whether an entry changed the state, and something was there before it.
@@ -473,10 +521,22 @@ fn changed(volumes: &Value) -> Markup {
 }
 
 /// What a guest said: its document, or its text.
-fn answered(result: &Value) -> Markup {
+fn answered(result: &Value, rows: usize) -> Markup {
     match &result["output"] {
         Value::Null => document(&result["stdout"]),
-        output => answer(output),
+        output => answer(output, rows),
+    }
+}
+
+/// The same of a command that says that it only reads.
+fn looked(result: &Value, rows: usize) -> Markup {
+    let mut volumes = result["volumes"].as_object().into_iter().flatten();
+    let mut mounts = result["mounts"].as_object().into_iter().flatten();
+    let changes = volumes.any(|(_, volume)| volume["before"] != volume["after"])
+        || mounts.any(|(_, changes)| changes.as_array().is_some_and(|changes| !changes.is_empty()));
+    html! {
+        @if changes { p.notice { "It says that it only reads, and would have changed something: nothing of that is kept." } }
+        (answered(result, rows))
     }
 }
 
