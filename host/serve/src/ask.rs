@@ -68,6 +68,8 @@ pub(crate) enum Tell {
     Entry(EntryName),
     /// What the state is.
     State,
+    /// The entries before which going back takes something back.
+    Standing,
     /// What a folder of the state holds that an entry left, or of the current one; all volumes if no path is named.
     Files { at: Option<EntryName>, path: Option<String>, limit: u32, offset: u32 },
     /// A file of such a state.
@@ -120,7 +122,7 @@ impl What {
             What::Told(Tell::State) => "state",
             What::Told(Tell::Files { .. } | Tell::File { .. }) => "files",
             What::Told(Tell::Decline(_)) => "decline",
-            What::Find { .. } | What::Told(Tell::Questions | Tell::Since { .. }) => return None,
+            What::Find { .. } | What::Told(Tell::Questions | Tell::Standing | Tell::Since { .. }) => return None,
         })
     }
 
@@ -146,6 +148,7 @@ impl What {
                         | Tell::Ledger { .. }
                         | Tell::Entry(_)
                         | Tell::State
+                        | Tell::Standing
                         | Tell::Files { .. }
                         | Tell::File { .. }
                         | Tell::Questions

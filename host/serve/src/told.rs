@@ -116,6 +116,7 @@ impl Work<'_, '_> {
             }
             Tell::Verify(name) => return self.tell_verify(name.as_ref()),
             Tell::State => return self.tell_state(),
+            Tell::Standing => return Ok(Reply::done(json!({"items": self.instance.session(self.at)?.standing()?}))),
             // These are answered without an instance.
             Tell::Questions => return Ok(Reply::done(json!({"items": self.worker.waiting()}))),
             Tell::Decline(plan) => return Ok(self.worker.decline(package, plan)),

@@ -102,6 +102,11 @@ fn the_whole_story_without_a_script() {
     assert!(!others.contains("/undo\""), "{others}");
     let undone = ada.press(action(&history, "/undo"));
     assert!(ada.get(&undone).body.contains("undo"));
+    // What was taken back is not offered to be taken back; what did that is.
+    let after = ada.get("/packages/todo/history").body;
+    assert!(after.contains(&format!("action=\"{undone}/undo\"")), "{after}");
+    assert!(!after.contains(&format!("action=\"{entry}/undo\"")), "{after}");
+    assert!(!ada.get(&entry).body.contains("/undo\""));
     // Files are there as every entry left them, and the head can be written down.
     let head = machine.run(["ledger", "show", &todo()]).result("ledger show")["head"].as_str().unwrap().to_owned();
     assert!(ada.get("/packages/todo/history").body.contains(&head));

@@ -7,6 +7,7 @@
 
 mod files;
 mod parts;
+mod past;
 mod shape;
 mod views;
 

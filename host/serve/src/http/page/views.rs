@@ -1,8 +1,6 @@
 //! What each page says, made of the same documents that programs get.
 
-use super::shape::{
-    ROWS_MAX, Sent, answer, change as change_of, document, done_in_words, failure, form, given, page, text, time, wide,
-};
+use super::shape::{ROWS_MAX, Sent, answer, change as change_of, document, failure, form, given, page, text, wide};
 use super::{Fields, Page, Shown, failed, fields};
 use crate::ask::{Back, Tell, Words};
 use crate::catalog::STDIN;
@@ -25,8 +23,6 @@ use serde_json::{Map, Value};
 use std::time::Duration;
 use tokio::time::{Instant as Moment, timeout_at};
 
-/// Entries on one page.
-const ENTRIES: u32 = 50;
 /// Commands whose answers a package's first page shows, how many rows of each, and how long all of them may take together.
 const AT_ONCE: usize = 3;
 const AT_ONCE_ROWS: usize = 20;
@@ -39,7 +35,7 @@ pub(super) struct View<'v> {
     site: &'v Site,
     package: usize,
     pub(super) slug: &'v str,
-    principal: &'v Principal,
+    pub(super) principal: &'v Principal,
     parts: &'v Parts,
 }
 
@@ -371,116 +367,6 @@ impl View<'_> {
             None => format!("/packages/{}/history", self.slug),
         })
     }
-
-    async fn history(&self, query: Option<&str>) -> Result<Shown, Refused> {
-        let (_, offset) = request::page(query)?;
-        let (document, _) = self.ask(Tell::Ledger { limit: ENTRIES, offset }).await?;
-        let result = &document["result"];
-        let items = result["items"].as_array().cloned().unwrap_or_default();
-        let next = offset.saturating_add(ENTRIES);
-        let (changes, others): (Vec<&Value>, Vec<&Value>) = items.iter().partition(|item| changed_state(item));
-        Ok(Shown::Page(page(
-            &format!("History of {}", self.slug),
-            &html! {
-                p { (result["total"].as_u64().unwrap_or_default()) " entries, the last first." }
-                @if let Some(head) = items.first().filter(|_| offset == 0) { (head_to_pin(head)) }
-                @if changes.is_empty() { p { "None of these changed anything." } } @else { (self.rows(&changes)) }
-                @if !others.is_empty() {
-                    details { summary { (others.len()) " more: reads, previews and what came to nothing" } (self.rows(&others)) }
-                }
-                @if result["has_more"] == true { p { a href={ "/packages/" (self.slug) "/history?offset=" (next) } { "Earlier entries" } } }
-                (self.links())
-            },
-        )))
-    }
-
-    fn rows(&self, items: &[&Value]) -> Markup {
-        wide(&html! {
-            table.entries {
-                thead { tr { th scope="col" { "Entry" } th scope="col" { "When (UTC)" } th scope="col" { "What" } th scope="col" { "Changes" } th scope="col" { "Take back" } } }
-                tbody { @for item in items { (self.row(item)) } }
-            }
-        })
-    }
-
-    fn row(&self, item: &Value) -> Markup {
-        let sequence = item["sequence"].as_u64().unwrap_or_default();
-        let words: Vec<&str> = item["argv"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-        let (kind, changes) = (item["kind"].as_str().unwrap_or_default(), item["changes"].as_u64().unwrap_or_default());
-        html! {
-            tr {
-                td { a href={ "/packages/" (self.slug) "/entries/" (sequence) } { (sequence) } }
-                td { (time(&item["at"])) }
-                td { (done_in_words(kind, &words.join(" "))) @if let Some(code) = item["error"].as_str() { " " strong { (code) } } }
-                td.count { (changes) @if item["kept"] != true && changes > 0 { " (not kept)" } }
-                td { @if changed_state(item) && kind != "create" { (self.undo_button(sequence)) } }
-            }
-        }
-    }
-
-    fn undo_button(&self, sequence: u64) -> Markup {
-        html! {
-            form method="post" action={ "/packages/" (self.slug) "/entries/" (sequence) "/undo" } {
-                button type="submit" aria-label={ "Undo entry " (sequence) " and all that was done after it" } { "Undo" }
-            }
-        }
-    }
-
-    async fn entry(&self, name: &str, verify: bool) -> Result<Shown, Refused> {
-        let (document_, _) = self.ask(Tell::Entry(request::entry_name(name)?)).await?;
-        let result = &document_["result"];
-        let (sequence, record) = (result["sequence"].as_u64().unwrap_or_default(), &result["record"]);
-        let verified = match verify {
-            true => Some(self.ask(Tell::Verify(Some(EntryName::Sequence(sequence)))).await),
-            false => None,
-        };
-        let fact = |name: &str, value: &Value| {
-            html! { tr { th scope="row" { (name) } td { (text(value.as_str().map_or_else(|| value.to_string(), str::to_owned).as_str())) } } }
-        };
-        let caller = &record["caller"]["name"];
-        let argv = record["invocation"]["argv"].as_array();
-        let call = argv.into_iter().flatten().filter_map(Value::as_str).collect::<Vec<_>>().join(" ");
-        Ok(Shown::Page(page(
-            &format!("Entry {sequence} of {}", self.slug),
-            &html! {
-                @match verified {
-                    Some(Ok(_)) => p.notice role="status" { strong { "Verified: " } "it was run again, and came to the same, byte for byte." },
-                    Some(Err(refused)) => (failure(&refused.1)),
-                    None => {}
-                }
-                @if record["kept"] == true && is_change(record) {
-                    p { strong { "Done. " } (done_in_words(record["kind"].as_str().unwrap_or_default(), &call)) }
-                    (self.undo_button(sequence))
-                    p.faint { "Undo takes back what it changed, with all that was done after it." }
-                }
-                @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result, ROWS_MAX)) }
-                h2 { "Changes" }
-                (changed(&record["volumes"]))
-                p { a href={ "/packages/" (self.slug) "/files?at=" (sequence) } { "Files as this entry left them" } }
-                h2 { "Record" }
-                table { tbody {
-                    (fact("Kind", &record["kind"]))
-                    tr { th scope="row" { "When" } td { (time(&record["at"])) } }
-                    @if !caller.is_null() { (fact("Asked for by", caller)) }
-                    @if !record["error"].is_null() { (fact("Error", &record["error"])) }
-                    (fact("Kept", &record["kept"]))
-                    @if !record["outcome"].is_null() { (fact("Fuel", &record["outcome"]["fuel"])) }
-                    (fact("Hash", &result["hash"]))
-                } }
-                @if argv.is_some() {
-                    h2 { "Call" }
-                    (document(&call.into()))
-                    form method="post" action={ "/packages/" (self.slug) "/entries/" (sequence) "/verify" } { button type="submit" { "Verify" } }
-                }
-                (self.links())
-            },
-        )))
-    }
-}
-
-/// Whether an entry of the list changed the state.
-fn changed_state(item: &Value) -> bool {
-    item["kept"] == true && item["changes"].as_u64().is_some_and(|changes| changes > 0)
 }
 
 /// Whether a command answers without being told or asking anything, and says that it changes nothing.
@@ -489,39 +375,8 @@ fn is_shown_at_once(command: &Command) -> bool {
     command.effect == Effect::Read && !command.confirmation_required && !is_told
 }
 
-/// Whether an entry changed the state, and something was there before it.
-fn is_change(record: &Value) -> bool {
-    let mut volumes = record["volumes"].as_object().into_iter().flatten();
-    record["kind"] != "create" && volumes.any(|(_, volume)| volume["before"] != volume["after"])
-}
-
-/// The last entry as it is written down elsewhere.
-fn head_to_pin(item: &Value) -> Markup {
-    let (sequence, hash) = (item["sequence"].as_u64().unwrap_or_default(), item["hash"].as_str().unwrap_or_default());
-    html! {
-        p { "Written down elsewhere, this line shows later whether any of these entries was changed or taken away (" code { "hutch verify --chain --head" } "):" }
-        pre tabindex="0" { (sequence) ":" (hash) }
-    }
-}
-
-/// Paths that an entry says were changed.
-fn changed(volumes: &Value) -> Markup {
-    let mut lines = Vec::new();
-    for (volume, record) in volumes.as_object().into_iter().flatten() {
-        for one in record["changes"].as_array().into_iter().flatten() {
-            let (what, path) = (one["change"].as_str().unwrap_or_default(), one["path"].as_str().unwrap_or_default());
-            lines.push(format!("{what} {volume}/{path}"));
-        }
-        let omitted = record["changes_omitted"].as_u64().unwrap_or_default();
-        if omitted > 0 {
-            lines.push(format!("{omitted} more in {volume}"));
-        }
-    }
-    html! { @if lines.is_empty() { p { "None." } } @else { ul { @for line in &lines { li { code { (text(line)) } } } } } }
-}
-
 /// What a guest said: its document, or its text.
-fn answered(result: &Value, rows: usize) -> Markup {
+pub(super) fn answered(result: &Value, rows: usize) -> Markup {
     match &result["output"] {
         Value::Null => document(&result["stdout"]),
         output => answer(output, rows),
