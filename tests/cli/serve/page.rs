@@ -143,8 +143,14 @@ fn forms_are_for_people() {
     // What is required stands first, and nothing that only a line needs stands there.
     let page = ada.get(&form).body;
     let names: Vec<&str> = page.split(" name=\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
-    assert_eq!(names, ["viewport", "title", "description", "due-at"], "{page}");
+    assert_eq!(names, ["viewport", "title", "description", "due-at", "due-at:time"], "{page}");
     assert!(page.contains("type=\"date\""), "{page}");
+    // Where an instant may stand beside a date, a time of day makes one of it, and is nothing by itself.
+    let timed = ada.post(&form, "title=Ring&due-at=2026-04-05&due-at%3Atime=17%3A00");
+    assert!(timed.status == 200 && timed.body.contains("2026-04-05T17:00:00Z"), "{timed:?}");
+    let dayless = ada.post(&form, "title=Ring&due-at=&due-at%3Atime=17%3A00");
+    assert!(dayless.status == 400 && dayless.body.contains("value=\"17:00\""), "{dayless:?}");
+    assert_eq!(dayless.body.matches("aria-invalid=\"true\"").count(), 2, "{dayless:?}");
     let wrong = ada.post(&form, "title=Buy+%3Cmilk%3E&due-at=tomorrow");
     is_page(&wrong);
     assert_eq!(wrong.status, 400, "{wrong:?}");

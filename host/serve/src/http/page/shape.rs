@@ -169,6 +169,8 @@ fn cell(value: &Value) -> Markup {
 
 /// The field of the file that stands on standard input.
 pub(super) const FILE: &str = "stdin-file";
+/// What ends the name of a field that has the time of day of another one: no parameter's name does.
+const TIME: &str = ":time";
 
 /// What was sent by a form, and what is wrong with it.
 #[derive(Default)]
@@ -209,17 +211,25 @@ pub(super) fn form(command: &Command, action: &str, sent: &Sent<'_>) -> Markup {
     }
 }
 
+/// Whether a text of this format may stand there.
+fn may_be(property: &Value, format: &str) -> bool {
+    property["anyOf"].as_array().into_iter().flatten().chain([property]).any(|form| form["format"] == format)
+}
+
+/// Whether a date may have a time of day there, and is an instant then.
+fn takes_time(property: &Value) -> bool {
+    may_be(property, "date") && may_be(property, "date-time")
+}
+
 fn input(at: usize, name: &str, property: &Value, required: bool, sent: &Sent<'_>) -> Markup {
     let (id, about) = (format!("field-{at}"), format!("about-{at}"));
     let (value, wrong) = (sent.value(name), sent.wrong.get(name));
     let invalid = wrong.map(|_| "true");
-    // A date stands where an instant may too; what was sent and is none stays to be seen.
-    let mut forms = property["anyOf"].as_array().into_iter().flatten().chain([property]);
-    let may_be_date = forms.any(|form| form["format"] == "date");
+    // What was sent as a date and is none stays to be seen.
     let is_date = value.is_empty() || format!("{value}T00:00:00Z").parse::<Instant>().is_ok();
     let kind = match property["type"].as_str() {
         Some("integer" | "number") => "number",
-        _ if may_be_date && is_date => "date",
+        _ if may_be(property, "date") && is_date => "date",
         _ => "text",
     };
     let step = (property["type"] == "number").then_some("any");
@@ -247,12 +257,19 @@ fn input(at: usize, name: &str, property: &Value, required: bool, sent: &Sent<'_
             } @else {
                 input type=(kind) step=[step] id=(id) name=(name) value=(value) aria-describedby=(about) aria-invalid=[invalid] required[required] autocomplete="off";
             }
+            @if takes_time(property) {
+                @let (id, field) = (format!("time-{at}"), format!("{name}{TIME}"));
+                @let (time, invalid) = (sent.value(&field), invalid.filter(|_| !sent.value(&field).is_empty()));
+                label for=(id) { (plain(name)) ", time of day in UTC" }
+                input type="time" id=(id) name=(field) value=(time) aria-describedby=(about) aria-invalid=[invalid];
+            }
         }
         // Our own words have a paragraph of their own.
         div id=(about) {
             @if let Some(wrong) = wrong { p.less role="alert" { (plain(wrong)) } }
             p.faint { (plain(description)) }
             @if property["type"] == "array" { p.faint { "One a line." } }
+            @if takes_time(property) { p.faint { "Without a time it is a day." } }
             @if !usual.is_empty() { p.faint { "If left empty: " q { (plain(&usual)) } } }
         }
     }
@@ -263,11 +280,12 @@ pub(super) fn given(command: &Command, pairs: &[(String, String)]) -> Map<String
     let schema = command.input_schema();
     let mut fields = Map::new();
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        let texts = pairs.iter().filter(|(key, text)| key == name && !text.is_empty()).map(|(_, text)| text.as_str());
-        let texts: Vec<&str> = texts.collect();
-        let Some(first) = texts.first() else { continue };
+        let typed = pairs.iter().find(|(key, text)| key == name && !text.is_empty()).map(|(_, text)| text.as_str());
+        let time = pairs.iter().find(|(key, text)| key.strip_suffix(TIME) == Some(name.as_str()) && !text.is_empty());
+        let instant = time.filter(|_| takes_time(property)).map(|(_, time)| at_time(typed.unwrap_or_default(), time));
+        let Some(first) = instant.as_deref().or(typed) else { continue };
         let value = match property["type"].as_str() {
-            Some("boolean") => Value::Bool(*first == "true"),
+            Some("boolean") => Value::Bool(first == "true"),
             Some("array") => {
                 first.lines().filter(|line| !line.is_empty()).map(|line| read(&property["items"], line)).collect()
             }
@@ -276,6 +294,12 @@ pub(super) fn given(command: &Command, pairs: &[(String, String)]) -> Map<String
         fields.insert(name.clone(), value);
     }
     fields
+}
+
+/// A day at a time of day in UTC, which browsers write without seconds.
+fn at_time(day: &str, time: &str) -> String {
+    let seconds = if time.len() == "17:00".len() { ":00" } else { "" };
+    format!("{day}T{time}{seconds}Z")
 }
 
 /// A value as its schema has it; what is none stays a text, and is refused with a reason.
@@ -323,6 +347,12 @@ mod tests {
             let pairs = [("due".to_owned(), sent.to_owned())];
             let field = input(0, "due", &due, false, &Sent { pairs: &pairs, ..Sent::default() }).into_string();
             assert!(field.contains(&format!("type=\"{kind}\"")), "{sent}: {field}");
+            assert!(field.contains("name=\"due:time\"") && field.contains("type=\"time\""), "{field}");
+        }
+        let day = input(0, "due", &serde_json::json!({"format": "date"}), false, &Sent::default()).into_string();
+        assert!(day.contains("type=\"date\"") && !day.contains("type=\"time\""), "{day}");
+        for (time, instant) in [("17:00", "2026-04-05T17:00:00Z"), ("17:00:30", "2026-04-05T17:00:30Z")] {
+            assert_eq!(at_time("2026-04-05", time), instant);
         }
     }
 }
