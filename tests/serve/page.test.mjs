@@ -62,10 +62,15 @@ test("the whole story, without a script and by keyboard", async () => {
   await page.getByRole("button", { name: "Verify" }).press("Enter");
   await page.getByRole("status").waitFor();
   await look();
-  await picture("entry");
   await page.getByRole("link", { name: "History" }).click();
   await look();
   await picture("history");
+  // The first page shows how it stands.
+  await page.getByRole("link", { name: /^Commands of/ }).click();
+  await page.getByRole("cell", { name: /Write docs/ }).first().waitFor();
+  await look();
+  await picture("package");
+  await page.goBack();
   await page.getByRole("link", { name: "Files" }).click();
   await look();
   await page.getByRole("link", { name: "state", exact: true }).click();
