@@ -3,7 +3,7 @@
 use crate::Open;
 use crate::page::{Listed, Page};
 use crate::run::Room;
-use hutch::{Failure, Session};
+use hutch::{EntryName, Failure, Session};
 use hutch_model::digest::Digest;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
@@ -143,6 +143,23 @@ pub fn changes_value(session: &Session, page: &Page) -> Result<Value, Failure> {
     }
     rows.reverse();
     Ok(page.of(rows))
+}
+
+/// The last entries that changed the state, the last first: [`Summary`] of each. No more of the ledger is read than leads to them.
+///
+/// # Errors
+/// The store can't be read.
+pub fn last_changes_value(session: &Session, page: &Page) -> Result<Value, Failure> {
+    let (mut at, mut passed, mut items) = (session.head()?.last.sequence, 0, Vec::new());
+    while let Some(changed) = session.store().last_change(at)?.filter(|_| items.len() < page.limit as usize) {
+        if passed >= page.offset {
+            let sealed = session.entry(&EntryName::Sequence(changed))?;
+            items.push(Summary::of(sealed.hash, sealed.open().map_err(Failure::Entry)?));
+        }
+        at = changed.saturating_sub(1);
+        passed = passed.saturating_add(1);
+    }
+    Ok(json!({"items": items, "has_more": session.store().last_change(at)?.is_some()}))
 }
 
 /// Items of the list: at most so many behind a place, the first first.

@@ -64,6 +64,8 @@ pub(crate) enum Tell {
     Verify(Option<EntryName>),
     /// Entries, the last first.
     Ledger { limit: u32, offset: u32 },
+    /// Entries that changed the state, the last first.
+    Changes { limit: u32, offset: u32 },
     /// An entry, with its input and output.
     Entry(EntryName),
     /// What the state is.
@@ -117,7 +119,7 @@ impl What {
             What::Apply { .. } | What::Told(Tell::Apply { .. }) => "apply",
             What::Undo(_) | What::Told(Tell::Undo(_)) => "undo",
             What::Verify(_) | What::Told(Tell::Verify(_)) => "verify",
-            What::History { .. } | What::Told(Tell::Ledger { .. }) => "history",
+            What::History { .. } | What::Told(Tell::Ledger { .. } | Tell::Changes { .. }) => "history",
             What::Told(Tell::Entry(_)) => "entry",
             What::Told(Tell::State) => "state",
             What::Told(Tell::Files { .. } | Tell::File { .. }) => "files",
@@ -146,6 +148,7 @@ impl What {
                 | What::Told(
                     Tell::Verify(_)
                         | Tell::Ledger { .. }
+                        | Tell::Changes { .. }
                         | Tell::Entry(_)
                         | Tell::State
                         | Tell::Standing

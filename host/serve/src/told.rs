@@ -124,6 +124,10 @@ impl Work<'_, '_> {
             Tell::Ledger { limit, offset } => {
                 ("ledger list", ledger::list_value(&self.instance.session(self.at)?, &page(*limit, *offset))?)
             }
+            Tell::Changes { limit, offset } => {
+                let session = self.instance.session(self.at)?;
+                ("ledger list", ledger::last_changes_value(&session, &page(*limit, *offset))?)
+            }
             Tell::Files { at, path, limit, offset } => {
                 let session = self.instance.session(self.at)?;
                 ("state cat", state::files_value(&session, at.as_ref(), path.as_deref(), &page(*limit, *offset))?)

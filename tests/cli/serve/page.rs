@@ -331,6 +331,14 @@ fn the_first_page_shows_how_it_stands() {
     let ledger = server.get("/api/packages/todo/ledger");
     let last = &ledger["items"][0];
     assert_eq!((last["kind"].as_str(), last["kept"].as_bool()), (Some("run"), Some(true)), "{last}");
+    // However often it is looked at, what changed something stands first.
+    (0..17).for_each(|_| drop(ada.get("/packages/todo")));
+    let history = ada.get("/packages/todo/history").body;
+    let (changes, others) = history.split_once("<details>").unwrap();
+    assert!(changes.contains("todo add milk 20"), "{changes}");
+    assert!(others.contains("50 more of the last"), "{others}");
+    assert!(!ada.get("/packages/todo/entries").body.contains("milk"), "the last of all were reads");
+    assert!(ada.get("/packages/todo/entries?offset=50").body.contains("milk 20"));
     // A token that may only read has nothing run.
     let file = machine.write("tokens", format!("reader read {}\n", "r".repeat(40)));
     #[cfg(unix)]

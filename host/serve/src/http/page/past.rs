@@ -10,29 +10,58 @@ use crate::who::Scope;
 use hutch::EntryName;
 use maud::{Markup, html};
 use serde_json::Value;
+use std::cmp::Reverse;
 
 /// Entries on one page.
 const ENTRIES: u32 = 50;
 
 impl View<'_> {
+    /// What changed something, whatever was only read since; on the first page with the last of all else, folded.
     pub(super) async fn history(&self, query: Option<&str>) -> Result<Shown, Refused> {
         let (_, offset) = request::page(query)?;
-        let (document, _) = self.ask(Tell::Ledger { limit: ENTRIES, offset }).await?;
+        let (changed, _) = self.ask(Tell::Changes { limit: ENTRIES, offset }).await?;
+        let (last, _) = self.ask(Tell::Ledger { limit: ENTRIES, offset: 0 }).await?;
         let standing = self.standing().await?;
-        let result = &document["result"];
-        let items = result["items"].as_array().cloned().unwrap_or_default();
+        let mut changes: Vec<&Value> = items(&changed).collect();
+        let (mut others, head) = (Vec::new(), items(&last).next().filter(|_| offset == 0));
+        for item in items(&last).filter(|_| offset == 0) {
+            match changes.iter().any(|known| known["sequence"] == item["sequence"]) {
+                true => {}
+                // In granted folders alone.
+                false if changed_state(item) => changes.push(item),
+                false => others.push(item),
+            }
+        }
+        changes.sort_by_key(|item| Reverse(item["sequence"].as_u64()));
         let next = offset.saturating_add(ENTRIES);
-        let (changes, others): (Vec<&Value>, Vec<&Value>) = items.iter().partition(|item| changed_state(item));
         Ok(Shown::Page(page(
             &format!("History of {}", self.slug),
             &html! {
-                p { (result["total"].as_u64().unwrap_or_default()) " entries, the last first." }
-                @if let Some(head) = items.first().filter(|_| offset == 0) { (head_to_pin(head)) }
+                p { (last["result"]["total"].as_u64().unwrap_or_default()) " entries; what changed something, the last first." }
+                @if let Some(head) = head { (head_to_pin(head)) }
                 @if changes.is_empty() { p { "None of these changed anything." } } @else { (self.rows(&changes, &standing)) }
+                @if changed["result"]["has_more"] == true { p { a href={ "/packages/" (self.slug) "/history?offset=" (next) } { "Earlier changes" } } }
                 @if !others.is_empty() {
-                    details { summary { (others.len()) " more: reads, previews and what came to nothing" } (self.rows(&others, &standing)) }
+                    details { summary { (others.len()) " more of the last: reads, previews and what came to nothing" } (self.rows(&others, &standing)) }
                 }
-                @if result["has_more"] == true { p { a href={ "/packages/" (self.slug) "/history?offset=" (next) } { "Earlier entries" } } }
+                p { a href={ "/packages/" (self.slug) "/entries" } { "All entries" } }
+                (self.links())
+            },
+        )))
+    }
+
+    /// All entries, whatever they came to.
+    pub(super) async fn entries(&self, query: Option<&str>) -> Result<Shown, Refused> {
+        let (_, offset) = request::page(query)?;
+        let (document, _) = self.ask(Tell::Ledger { limit: ENTRIES, offset }).await?;
+        let standing = self.standing().await?;
+        let items: Vec<&Value> = items(&document).collect();
+        let next = offset.saturating_add(ENTRIES);
+        Ok(Shown::Page(page(
+            &format!("Entries of {}", self.slug),
+            &html! {
+                (self.rows(&items, &standing))
+                @if document["result"]["has_more"] == true { p { a href={ "/packages/" (self.slug) "/entries?offset=" (next) } { "Earlier entries" } } }
                 (self.links())
             },
         )))
@@ -136,7 +165,12 @@ impl View<'_> {
     }
 }
 
-/// Whether an entry of the list changed the state.
+/// The entries of a list.
+fn items(list: &Value) -> impl Iterator<Item = &Value> {
+    list["result"]["items"].as_array().into_iter().flatten()
+}
+
+/// Whether an entry of the list changed something.
 fn changed_state(item: &Value) -> bool {
     item["kept"] == true && item["changes"].as_u64().is_some_and(|changes| changes > 0)
 }

@@ -67,6 +67,7 @@ pub(super) async fn show(
         Page::Apply => view.apply(second).await,
         Page::Decline => view.decline(second).await,
         Page::History => view.history(parts.uri.query()).await,
+        Page::Entries => view.entries(parts.uri.query()).await,
         Page::Files => view.files(parts.uri.query()).await,
         Page::File => view.file(parts.uri.query()).await,
         Page::Raw => view.raw(parts.uri.query()).await,
