@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may")]
 #![allow(clippy::disallowed_methods, reason = "tests reach for what they prepare")]
 
+#[path = "halved.rs"]
+mod halved;
 #[path = "proofs.rs"]
 mod proofs;
 

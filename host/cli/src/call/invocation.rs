@@ -168,6 +168,28 @@ pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl InvocationArguments {
+    /// One of which nothing else is said.
+    pub(crate) fn new(package: PathBuf, arguments: Vec<String>) -> InvocationArguments {
+        InvocationArguments {
+            yes: false,
+            input: InputArguments { stdin: false, stdin_file: None, stdin_text: None },
+            instance: InstanceName::default(),
+            now: None,
+            seed: None,
+            limits: Vec::new(),
+            environment: Vec::new(),
+            secrets: Vec::new(),
+            mounts: Vec::new(),
+            contract: None,
+            unchecked: false,
+            guard: None,
+            adopt: false,
+            digests_only: false,
+            package,
+            arguments,
+        }
+    }
+
     /// The limits that the operator sets.
     pub(crate) fn operator_limits(&self) -> BTreeMap<Limit, u64> {
         self.limits.iter().copied().collect()

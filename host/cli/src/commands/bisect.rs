@@ -7,7 +7,6 @@ use crate::call::asked;
 use crate::call::invocation::{InvocationArguments, parse_limit};
 use crate::flags::global::Global;
 use crate::flags::selection::{Path, is_true};
-use crate::machine::input::InputArguments;
 use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::Args;
@@ -56,18 +55,7 @@ impl BisectArguments {
             now: self.now,
             seed: self.seed,
             limits: self.limits.clone(),
-            environment: Vec::new(),
-            secrets: Vec::new(),
-            package: instance.package.clone(),
-            arguments: self.arguments.clone(),
-            yes: false,
-            input: InputArguments { stdin: false, stdin_file: None, stdin_text: None },
-            mounts: Vec::new(),
-            contract: None,
-            unchecked: false,
-            guard: None,
-            adopt: false,
-            digests_only: false,
+            ..InvocationArguments::new(instance.package.clone(), self.arguments.clone())
         }
     }
 }

@@ -11,7 +11,6 @@ use crate::call::memo::MemoArguments;
 use crate::call::resumed::{Destination, Resumed};
 use crate::flags::choice::one_of;
 use crate::flags::global::Global;
-use crate::machine::input::InputArguments;
 use crate::machine::input::{Line, Lines, Source};
 use crate::machine::progress;
 use crate::refusal::fault::Fault;
@@ -283,13 +282,7 @@ impl MapArguments {
             contract: self.contract,
             unchecked: self.unchecked,
             guard: self.guard,
-            package: self.package.clone(),
-            arguments: self.arguments.clone(),
-            yes: false,
-            input: InputArguments { stdin: false, stdin_file: None, stdin_text: None },
-            mounts: Vec::new(),
-            adopt: false,
-            digests_only: false,
+            ..InvocationArguments::new(self.package.clone(), self.arguments.clone())
         }
     }
 }
