@@ -21,6 +21,7 @@ mod bisect;
 mod bounds;
 mod cache;
 mod carried;
+mod cases;
 #[path = "../certify/cli.rs"]
 mod certify;
 mod check;

@@ -320,6 +320,7 @@ fn what_whoever_started_it_left_open_is_closed_unless_it_is_named() {
 #[cfg(target_arch = "x86_64")]
 mod taken_over {
     use super::{are_whole, when};
+    use crate::support::package::copy_todo;
     use crate::support::taken_over::{PATH, TakenOver, traced};
     use crate::support::{Machine, todo};
     use serde_json::{Value, json};
@@ -434,7 +435,10 @@ mod taken_over {
         }
         let (machine, todo) = (machine(), todo());
         machine.run(["instance", "export", "--output", "file", &todo]).result("instance export");
-        let commands: [&[&str]; 12] = [
+        let tested = copy_todo(&machine, "tested").display().to_string();
+        let test = machine.run(["ledger", "show", "--to-test", &todo, "@2"]).result("ledger show")["test"].to_string();
+        machine.write("tested/tests/add.test.json", test);
+        let commands: [&[&str]; 13] = [
             &["run", &todo, "list"],
             &["run", &todo, "add", "bread"],
             &["plan", &todo, "add", "bread"],
@@ -444,6 +448,7 @@ mod taken_over {
             &["prove", "--output", "proof", &todo, "@2"],
             &["map", "--ndjson", &todo],
             &["ledger", "show", "--bisect", "total", &todo, "--", "list"],
+            &["check", "--tests", &tested],
             &["instance", "import", "--instance", "taken", "--input", "file", &todo],
             &["dev", "--once", &todo],
             &["certify", &todo],

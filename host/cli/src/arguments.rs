@@ -168,7 +168,7 @@ commands! {
     /// Check a package
     ///
     /// All of its problems at once, and its signatures: by the keys that are named alone, or else by those that are trusted. A broken signature is an error, whatever else there is.
-    Check(check::CheckArguments): "check", Needs::NOTHING.asks().long(), |global, own, output| check::check(global, &own, output);
+    Check(check::CheckArguments): "check", own.needs(), |global, own, output| check::check(global, &own, output);
     /// List packages
     Catalog(catalog::CatalogArguments): "catalog", Needs::NOTHING.long(), |global, own, output| catalog::catalog(global, &own, output);
     /// Find commands

@@ -47,6 +47,7 @@ const SYNONYMS: &[(&str, &[&str])] = &[
     ("ledger bisect", &["ledger show --bisect"]),
     ("ledger export", &["ledger list --bytes"]),
     ("ledger head", &["ledger show"]),
+    ("ledger to-test", &["ledger show --to-test"]),
     ("lint", &["check"]),
     ("list", &["catalog", "show"]),
     ("lock", &["install --lock"]),

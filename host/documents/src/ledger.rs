@@ -77,6 +77,10 @@ pub struct EntryAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Bisected")]
     bisect: Option<Bisected>,
+    /// What `check --tests` reads from a file
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Open")]
+    test: Option<Value>,
 }
 
 /// How an entry was found by what a call answers after it.
@@ -220,6 +224,14 @@ pub fn found_value(session: &Session, sealed: &Sealed, bisected: Bisected) -> Re
     Ok(json!(EntryAnswer { bisect: Some(bisected), ..entry_answer(session, sealed)? }))
 }
 
+/// The same with the test that the entry makes.
+///
+/// # Errors
+/// As there.
+pub fn tested_value(session: &Session, sealed: &Sealed, test: Value) -> Result<Value, Failure> {
+    Ok(json!(EntryAnswer { test: Some(test), ..entry_answer(session, sealed)? }))
+}
+
 fn entry_answer(session: &Session, sealed: &Sealed) -> Result<EntryAnswer, Failure> {
     let entry = sealed.open().map_err(Failure::Entry)?;
     let outcome = entry.record.outcome.as_ref();
@@ -250,5 +262,6 @@ fn entry_answer(session: &Session, sealed: &Sealed) -> Result<EntryAnswer, Failu
         stdout,
         stderr,
         bisect: None,
+        test: None,
     })
 }

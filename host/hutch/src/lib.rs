@@ -24,6 +24,8 @@ mod bundles;
 mod call;
 #[cfg(feature = "machine")]
 mod carried;
+#[cfg(feature = "machine")]
+pub mod case;
 mod describe;
 #[cfg_attr(not(feature = "machine"), path = "nowhere/edits.rs")]
 mod edits;

@@ -189,6 +189,10 @@ pub(crate) struct CheckAnswer<'c> {
     #[schemars(with = "Vec<Problem>")]
     pub(crate) diagnostics: &'c [Diagnostic],
     pub(crate) signatures: Vec<Signature>,
+    /// How many were tried, and passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "usize")]
+    pub(crate) tests: Option<usize>,
 }
 
 /// As a [`Diagnostic`] is written.

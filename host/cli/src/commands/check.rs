@@ -1,11 +1,13 @@
-//! `hutch check`: all problems of a package at once, and who signed it.
+//! `hutch check`: all problems of a package at once, who signed it, and whether its tests come to what they say.
 
+use super::cases;
 use super::files;
 use super::sign::only;
 use super::templates;
 use crate::answer::output::Output;
 use crate::answers::{CheckAnswer, CheckAnswers, Signature};
 use crate::flags::global::Global;
+use crate::machine::needs::Needs;
 use crate::machine::surroundings;
 use crate::package::network::{self, Fetched, NetworkArguments};
 use crate::package::packages::{self, Place};
@@ -35,8 +37,19 @@ pub(crate) struct CheckArguments {
     /// Check files as files, by this bundle, which may be about more
     #[arg(long, value_name = "FILE", requires = "keys")]
     bundle: Option<PathBuf>,
+    /// Try its tests too: the files tests/NAME.test.json, which ledger show --to-test makes
+    #[arg(long, conflicts_with = "bundle")]
+    tests: bool,
     #[command(flatten)]
     network: NetworkArguments,
+}
+
+impl CheckArguments {
+    /// Its tests run guests, and what it says without them asks components alone.
+    pub(crate) fn needs(&self) -> Needs {
+        let needs = Needs::NOTHING.long();
+        if self.tests { needs.rings() } else { needs.asks() }
+    }
 }
 
 pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> Result<ExitCode, Fault> {
@@ -47,6 +60,9 @@ pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
     }
     let word = only(&own.packages)?;
     let looked = match network::reference(word)? {
+        Some(_) if own.tests => {
+            return Err(Fault::usage("the tests of a package in a repository are tried where it is installed"));
+        }
         Some(reference) => there(global, own, &reference, &keys)?,
         None => here(global, word, &keys)?,
     };
@@ -63,10 +79,14 @@ pub(crate) fn check(global: &Global, own: &CheckArguments, output: &Output) -> R
         warnings,
         diagnostics,
         signatures: looked.signatures,
+        // Once a guest has run, not everything can be looked at any more.
+        tests: if own.tests { Some(cases::tried(global, word)?) } else { None },
     };
+    let tests = result.tests.map(|tests| format!("; {tests} tests passed")).unwrap_or_default();
     output.answer("check", CheckAnswers::Package(result), |_| {
         let unasked = if asked { "" } else { "; the component was not asked: no rule lets it run here" };
-        format!("{}\n{}{unasked}", diagnostics_lines(diagnostics), summary(errors, warnings)).trim_start().to_owned()
+        let summary = summary(errors, warnings);
+        format!("{}\n{summary}{unasked}{tests}", diagnostics_lines(diagnostics)).trim_start().to_owned()
     })
 }
 

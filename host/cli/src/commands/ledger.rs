@@ -1,6 +1,7 @@
 //! `hutch ledger`: the record of everything that was asked for.
 
 use super::bisect::{self, BisectArguments};
+use super::cases;
 use super::instance::InstanceArguments;
 use crate::answer::output::Output;
 use crate::flags::global::Global;
@@ -28,7 +29,9 @@ enum LedgerCommand {
     ///
     /// Its head is what verify --head takes. --bisect finds the first entry after which a call's answer has something true at a path, by halving: the
     /// call behind -- is made of the package as it is now on the states that entries left, and nothing of it is kept. True is what is neither false,
-    /// null, 0 nor empty, and a list with such an item; a call that ends with another status than 0 has nothing.
+    /// null, 0 nor empty, and a list with such an item; a call that ends with another status than 0 has nothing. --to-test adds the test that the
+    /// entry makes: what stands in test goes into a file tests/NAME.test.json of the package, which check --tests tries. The whole state before goes
+    /// into it, and no secret.
     Show(Box<ShowArguments>),
 }
 
@@ -54,6 +57,9 @@ struct ShowArguments {
     /// The entry: the beginning of its hash, @ and its number, or last
     #[arg(value_name = "ENTRY", default_value = "last")]
     entry: EntryName,
+    /// With the test of the package that the entry makes; nothing runs
+    #[arg(long, conflicts_with = "bisect")]
+    to_test: bool,
     #[command(flatten)]
     bisect: BisectArguments,
 }
@@ -77,7 +83,11 @@ pub(crate) fn ledger(global: &Global, own: &LedgerArguments, output: &Output) ->
                 Some(path) => bisect::found(global, &own.bisect, path, &own.instance)?,
                 None => {
                     let session = own.instance.open(global)?;
-                    entry_value(&session, &session.entry(&own.entry)?)?
+                    let sealed = session.entry(&own.entry)?;
+                    match own.to_test {
+                        true => cases::made(global, &own.instance, &session, &sealed)?,
+                        false => entry_value(&session, &sealed)?,
+                    }
                 }
             };
             output.answer_value(true, "ledger show", value, bisect::told)?;

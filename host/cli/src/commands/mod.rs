@@ -3,6 +3,7 @@
 pub(crate) mod apply;
 pub(crate) mod backup;
 mod bisect;
+mod cases;
 pub(crate) mod catalog;
 pub(crate) mod certify;
 pub(crate) mod check;

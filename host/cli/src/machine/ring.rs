@@ -24,7 +24,7 @@ const DENIED: &str = "Permission denied (os error 13)";
 static PATHS: Mutex<Option<Result<Held, PathsError>>> = Mutex::new(None);
 
 /// The commands that there are rings around; the ring of paths is around all but `validate`, which starts no guest.
-pub(crate) const AROUND: [&str; 12] = [
+pub(crate) const AROUND: [&str; 13] = [
     "run",
     "validate",
     "plan",
@@ -34,6 +34,7 @@ pub(crate) const AROUND: [&str; 12] = [
     "prove",
     "map",
     "ledger show --bisect",
+    "check --tests",
     "instance import",
     "certify",
     "dev --once",
@@ -217,7 +218,7 @@ mod tests {
         }
         assert_eq!(
             around(&["validate"]),
-            "run, plan, apply, replay, verify, prove, map, ledger show --bisect, instance import, certify, dev --once, mcp and serve"
+            "run, plan, apply, replay, verify, prove, map, ledger show --bisect, check --tests, instance import, certify, dev --once, mcp and serve"
         );
     }
 
