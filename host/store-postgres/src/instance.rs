@@ -21,6 +21,17 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone, Debug)]
 pub struct PostgresStore(Arc<Instance>, Arc<OnceLock<Arc<PostgresMemo>>>);
 
+/// The last change of each volume up to a place, one look into the index for each, however many there were: asked for the first of each volume,
+/// the server would read and sort all of them.
+const MOVES: &str = "WITH RECURSIVE named (volume) AS (
+        (SELECT volume FROM hutch_moves WHERE instance = $1 ORDER BY volume LIMIT 1)
+        UNION ALL
+        SELECT (SELECT volume FROM hutch_moves WHERE instance = $1 AND volume > named.volume ORDER BY volume LIMIT 1)
+        FROM named WHERE named.volume IS NOT NULL)
+    SELECT named.volume, last.tree, last.sequence FROM named CROSS JOIN LATERAL (
+        SELECT tree, sequence FROM hutch_moves WHERE instance = $1 AND volume = named.volume AND sequence <= $2
+        ORDER BY sequence DESC LIMIT 1) AS last";
+
 /// Which instance of which database.
 pub(crate) struct Instance {
     pub(crate) database: Arc<Database>,
@@ -132,8 +143,6 @@ impl Store for PostgresStore {
         let sealed = self.entry(sequence)?;
         let sealed = sealed.ok_or_else(|| StoreError::Missing { at: at.clone(), what: format!("entry {sequence}") })?;
         let entry = sealed.open().map_err(|error| StoreError::entry(at, &error))?;
-        const MOVES: &str = "SELECT DISTINCT ON (volume) volume, tree FROM hutch_moves
-            WHERE instance = $1 AND sequence <= $2 ORDER BY volume, sequence DESC";
         let place = Value::Number(crate::row::signed(sequence));
         let rows = self.0.ask(|connection, id| connection.rows(MOVES, &[Value::Number(id), place]))?;
         let mut head = Head::default();
@@ -153,12 +162,11 @@ impl Store for PostgresStore {
     }
 
     fn last_change(&self, sequence: u64) -> Result<Option<u64>, StoreError> {
-        const LAST: &str = "SELECT max(sequence) FROM hutch_moves WHERE instance = $1 AND sequence <= $2";
         let place = Value::Number(crate::row::signed(sequence));
         self.0.ask(|connection, id| {
-            let rows = connection.rows(LAST, &[Value::Number(id), place])?;
-            let last = rows.first().filter(|row| row.blob(0).is_some()).map(|row| row.number(0));
-            Ok(last.transpose()?)
+            let rows = connection.rows(MOVES, &[Value::Number(id), place])?;
+            let places: Vec<u64> = rows.iter().map(|row| row.number(2)).collect::<Result<_, _>>()?;
+            Ok(places.into_iter().max())
         })
     }
 

@@ -292,6 +292,25 @@ fn older_tables_become_the_present_ones() {
     }
 }
 
+/// A state is looked up and not gathered from all changes: the server has no room to sort those.
+#[test]
+fn a_state_is_found_among_many_changes_without_reading_them() {
+    let url = empty_database("hutch_long");
+    let store = named(&connect(&url, opening()).unwrap(), "long");
+    put(&store, &[("a", "1")]);
+    put(&store, &[("a", "2")]);
+    let states = [store.state_at(1).unwrap(), store.state_at(2).unwrap()];
+    // As if there had been so many before.
+    let many = "INSERT INTO hutch_moves SELECT instance, volume, -n, tree FROM hutch_moves, generate_series(1, 20000) AS n \
+        WHERE sequence = 1";
+    psql(&url, many);
+    psql(&url, "ALTER DATABASE hutch_long SET work_mem = '64kB'");
+    psql(&url, "ALTER DATABASE hutch_long SET temp_file_limit = 0");
+    let store = named(&connect(&url, opening()).unwrap(), "long");
+    assert_eq!([store.state_at(1).unwrap(), store.state_at(2).unwrap()], states);
+    assert_eq!([1, 2].map(|place| store.last_change(place).unwrap()), [Some(1), Some(2)]);
+}
+
 fn package(text: &str, version: &str) -> KeptPackage {
     let digest = |kind| Digest::of(kind, text.as_bytes());
     KeptPackage { digest: digest(Kind::Package), run: digest(Kind::Stream), version: version.to_owned() }
