@@ -149,6 +149,19 @@ fn a_native_program_that_says_that_it_reads_is_not_believed() {
     }
 }
 
+/// Whatever a program leaves in its home is evidence against it, and no fault of whoever judges; it is put back, and the calls go on.
+#[test]
+fn what_a_native_program_leaves_in_its_home_is_evidence_against_it() {
+    let machine = Machine::new();
+    let script = repository().join("tests/certify/spoil.sh").display().to_string();
+    for what in ["pipe", "closed"] {
+        let output = certify(&machine, &["--program", "/bin/sh", "--", &script, what]);
+        let report = report(&output);
+        assert_eq!((output.status, &report["left_out"]), (1, &0.into()), "{what}: {report}");
+        assert_eq!(statuses(&report)["G4"], "fail", "{what}: {report}");
+    }
+}
+
 #[test]
 fn what_is_drawn_is_other_at_each_run_and_a_seed_repeats_it() {
     let machine = Machine::new();

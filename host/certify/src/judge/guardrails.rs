@@ -36,6 +36,9 @@ fn unknown_flags(survey: &Survey) -> Finding {
 }
 
 fn permissions(survey: &Survey) -> Finding {
+    if let Some(disorder) = &survey.disorder {
+        return Finding::fail(disorder.clone());
+    }
     if survey.description.commands.is_empty() {
         return absent(survey, false, "");
     }

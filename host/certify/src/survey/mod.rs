@@ -199,6 +199,8 @@ pub struct Survey {
     pub left_out: BTreeMap<Purpose, usize>,
     /// The program before and after.
     pub program: (Option<Digest>, Option<Digest>),
+    /// What the target left that can't be put in order.
+    pub disorder: Option<String>,
 }
 
 impl Survey {
@@ -227,8 +229,9 @@ impl Survey {
         prober.rows()?;
         let facts = prober.facts().clone();
         let Found { description, probes, unreached, left_out } = prober.finish();
-        let after = target.program()?;
-        Ok(Survey { facts, help, description, probes, unreached, left_out, program: (before, after) })
+        let program = (before, target.program()?);
+        let disorder = target.disorder().map(str::to_owned);
+        Ok(Survey { facts, help, description, probes, unreached, left_out, program, disorder })
     }
 
     /// Calls only what a target says about issues, and makes one of it with these arguments more.
@@ -251,7 +254,8 @@ impl Survey {
         prober.issues(more)?;
         let facts = prober.facts().clone();
         let Found { description, probes, unreached, left_out } = prober.finish();
-        Ok(Survey { facts, help, description, probes, unreached, left_out, program: (None, None) })
+        let disorder = target.disorder().map(str::to_owned);
+        Ok(Survey { facts, help, description, probes, unreached, left_out, program: (None, None), disorder })
     }
 
     /// The calls for a purpose.

@@ -1,5 +1,6 @@
 //! What is tested: something that answers calls. Knows no rule.
 
+mod home;
 #[cfg(feature = "package")]
 mod package;
 mod process;
@@ -240,6 +241,11 @@ pub trait Target {
     /// Whether there is time for more calls.
     fn has_time(&self) -> bool {
         true
+    }
+
+    /// What it left that can't be put in order, if anything: evidence against it, and it is called no more.
+    fn disorder(&self) -> Option<&str> {
+        None
     }
 
     /// The name of the program as it is now, if it can be seen: a program that updates itself gets another.
