@@ -160,6 +160,10 @@ fn what_a_native_program_leaves_in_its_home_is_evidence_against_it() {
         assert_eq!((output.status, &report["left_out"]), (1, &0.into()), "{what}: {report}");
         assert_eq!(statuses(&report)["G4"], "fail", "{what}: {report}");
     }
+    // More than is looked at ends the calls: nobody reads it.
+    let report = report(&certify(&machine, &["--program", "/bin/sh", "--", &script, "large"]));
+    assert_eq!(statuses(&report)["G4"], "fail", "{report}");
+    assert!(report["left_out"] != 0 && report.to_string().contains("can't be looked at: more than"), "{report}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ case "$*" in
   ;;
 --version) echo '{"version":"1.0.0"}' ;;
 list)
+  if [ "$what" = large ]; then truncate -s 50G "$HOME/large"; fi
   for folder in "$HOME"/*/; do
     case $what in
     pipe) rm -r "$folder" && mkfifo "${folder%/}" ;;

@@ -1,5 +1,5 @@
 //! The home of a program that is judged: told by a digest around each call, and put back, whatever the program left in the place of what was
-//! there. Knows no process and no rule.
+//! there. How much of it is looked at is bounded. Knows no process and no rule.
 #![expect(
     clippy::disallowed_methods,
     reason = "the home is a throw-away folder that the program under test reaches by its path"
@@ -16,6 +16,11 @@ use std::time::{Duration, SystemTime};
 
 /// Folders whose content is no state: it is made again.
 pub(super) const CACHE: &str = ".cache";
+/// The most that is looked at of a home: names, and bytes of files.
+const HOME_NAMES_MAX: usize = 1 << 14;
+const HOME_BYTES_MAX: u64 = 256 << 20;
+/// How much of a file is read at once.
+const PART_BYTES: usize = 16 << 10;
 /// What the owner of a file or a folder has to be allowed.
 const READ: u32 = 0o400;
 const LISTED: u32 = 0o500;
@@ -46,6 +51,7 @@ enum Entry {
 /// What a file holds, and what tells that it still does.
 #[derive(Clone)]
 struct Content {
+    /// Nothing where it was not held.
     bytes: Arc<Vec<u8>>,
     digest: Digest,
     stamp: Option<Stamp>,
@@ -93,10 +99,25 @@ impl Stamp {
 }
 
 impl Content {
-    fn of(bytes: &[u8], stamp: Option<Stamp>) -> Content {
-        let mut hasher = Hasher::new(Kind::Package);
-        hasher.update_part(bytes);
-        Content { bytes: Arc::new(bytes.to_vec()), digest: hasher.finish(), stamp }
+    /// What is read part by part: to its end or one byte further than the bound, with the number of bytes. They are kept if they are to be `held`.
+    fn read(file: impl Read, bound: u64, held: bool) -> io::Result<(Content, u64)> {
+        let mut file = file.take(bound.saturating_add(1));
+        let (mut hasher, mut bytes, mut part) = (Hasher::new(Kind::Package), Vec::new(), vec![0; PART_BYTES]);
+        let mut count = 0;
+        loop {
+            let read = match file.read(&mut part) {
+                Ok(0) => break,
+                Ok(read) => part.get(..read).unwrap_or_default(),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            hasher.update(read);
+            count += read.len() as u64;
+            if held {
+                bytes.extend_from_slice(read);
+            }
+        }
+        Ok((Content { bytes: Arc::new(bytes), digest: hasher.finish(), stamp: None }, count))
     }
 
     /// The same, as it was found again.
@@ -106,10 +127,11 @@ impl Content {
 }
 
 impl State {
-    /// What a home holds, of which nothing is read again that is as it was `before`.
-    pub(super) fn found(home: &Path, before: Option<&State>) -> State {
+    /// What a home holds, of which nothing is read again that is as it was `before`. What files hold now is kept if it is to be put back
+    /// (`held`).
+    pub(super) fn found(home: &Path, before: Option<&State>, held: bool) -> State {
         let none = Tree::new();
-        let (files, unseen) = match tree(home, before.map_or(&none, |before| &before.files)) {
+        let (files, unseen) = match tree(home, before.map_or(&none, |before| &before.files), held) {
             Ok(files) => (files, None),
             Err(reason) => (Tree::new(), Some(reason)),
         };
@@ -190,9 +212,8 @@ fn open_up(_: &Path, _: &Metadata, _: u32) {}
 
 /// Every file below a folder, every folder, and what is neither. Caches are no state: what they hold is made again; nor is what SQLite keeps
 /// beside a database to share its log between processes. What is as it was before is not held twice.
-fn tree(home: &Path, before: &Tree) -> Result<Tree, String> {
-    // One place that every file is read into: memory that is taken anew for each costs more than reading.
-    let mut bytes = Vec::new();
+fn tree(home: &Path, before: &Tree, held: bool) -> Result<Tree, String> {
+    let (mut names, mut left) = (0, HOME_BYTES_MAX);
     let now = SystemTime::now();
     let mut files = Tree::new();
     let mut folders = vec![OsString::new()];
@@ -207,6 +228,10 @@ fn tree(home: &Path, before: &Tree) -> Result<Tree, String> {
         open_up(&at, &found, LISTED);
         let entries = fs::read_dir(&at).map_err(|error| format!("a folder can't be listed: {error}"))?;
         for entry in entries.flatten() {
+            names += 1;
+            if names > HOME_NAMES_MAX {
+                return Err(format!("more than {HOME_NAMES_MAX} names"));
+            }
             let Ok(found) = entry.metadata() else { continue };
             let mut name = folder.clone();
             if !name.is_empty() {
@@ -227,19 +252,22 @@ fn tree(home: &Path, before: &Tree) -> Result<Tree, String> {
                     _ => None,
                 };
                 let stamp = Stamp::of(&found, now);
-                let is = match known.filter(|known| stamp.is_some() && known.stamp == stamp) {
-                    Some(known) => Entry::File(known.again(stamp)),
+                let (is, bytes) = match known.filter(|known| stamp.is_some() && known.stamp == stamp) {
+                    Some(known) => (Entry::File(known.again(stamp)), found.len()),
+                    // What says that it is longer is not begun with.
+                    None if found.len() > left => (Entry::Other, found.len()),
                     None => {
                         open_up(&entry.path(), &found, READ);
-                        bytes.clear();
-                        let read = fs::File::open(entry.path()).and_then(|mut file| file.read_to_end(&mut bytes));
-                        match (read, known.filter(|known| *known.bytes == bytes)) {
-                            (Err(_), _) => Entry::Other,
-                            (Ok(_), Some(known)) => Entry::File(known.again(stamp)),
-                            (Ok(_), None) => Entry::File(Content::of(&bytes, stamp)),
+                        match fs::File::open(entry.path()).and_then(|file| Content::read(file, left, held)) {
+                            Ok((content, bytes)) => {
+                                let same = known.filter(|known| known.digest == content.digest);
+                                (Entry::File(same.unwrap_or(&content).again(stamp)), bytes)
+                            }
+                            Err(_) => (Entry::Other, 0),
                         }
                     }
                 };
+                left = left.checked_sub(bytes).ok_or_else(|| format!("more than {HOME_BYTES_MAX} bytes"))?;
                 files.insert(name, is);
             } else if kind.is_symlink() {
                 let target = fs::read_link(entry.path()).unwrap_or_default();
@@ -335,124 +363,5 @@ fn place(at: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A program may leave links in its home where there were files and folders: putting the home back follows none.
-    #[cfg(unix)]
-    #[test]
-    fn what_a_home_is_put_back_to_reaches_nothing_elsewhere() {
-        use std::os::unix::fs::symlink;
-        let root = std::env::temp_dir().join(format!("hutch-certify-links-{}", std::process::id()));
-        let (home, elsewhere) = (root.join("home"), root.join("elsewhere"));
-        fs::create_dir_all(home.join("folder")).unwrap();
-        fs::create_dir_all(&elsewhere).unwrap();
-        for (path, content) in [("home/file", "one"), ("home/folder/file", "two"), ("elsewhere/own", "precious")] {
-            fs::write(root.join(path), content).unwrap();
-        }
-        let at = |name: &str| fs::read_to_string(home.join(name)).unwrap();
-        let first = State::found(&home, None);
-        fs::remove_file(home.join("file")).unwrap();
-        fs::remove_dir_all(home.join("folder")).unwrap();
-        symlink(elsewhere.join("own"), home.join("file")).unwrap();
-        symlink(&elsewhere, home.join("folder")).unwrap();
-        let linked = State::found(&home, Some(&first));
-        assert!(linked.digest != first.digest && !first.is_still_in(&home));
-        put_back(&home, &linked, &first).unwrap();
-        assert_eq!((at("file"), at("folder/file")), ("one".to_owned(), "two".to_owned()));
-        // And back: links are part of what it held.
-        put_back(&home, &first, &linked).unwrap();
-        assert_eq!(fs::read_link(home.join("folder")).unwrap(), elsewhere);
-        // Also where one came since somebody looked.
-        put_back(&home, &linked, &first).unwrap();
-        fs::remove_file(home.join("file")).unwrap();
-        symlink(elsewhere.join("own"), home.join("file")).unwrap();
-        let holding = |bytes: &[u8]| Tree::from([("file".into(), Entry::File(Content::of(bytes, None)))]);
-        change(&home, &holding(b"another"), &holding(b"one")).unwrap();
-        assert_eq!(at("file"), "one");
-        let names: Vec<_> = fs::read_dir(&elsewhere).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(
-            (names, fs::read_to_string(elsewhere.join("own")).unwrap()),
-            (vec!["own".into()], "precious".to_owned())
-        );
-        fs::remove_dir_all(root).unwrap();
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_file_is_known_again_once_its_clock_has_gone_on() {
-        use std::os::unix::fs::MetadataExt;
-        let file = fs::metadata(std::env::current_exe().unwrap()).unwrap();
-        let (seconds, parts): (u64, u32) = (file.ctime().try_into().unwrap(), file.ctime_nsec().try_into().unwrap());
-        let changed = SystemTime::UNIX_EPOCH + Duration::new(seconds, parts);
-        let known = |after_ms| Stamp::of(&file, changed + Duration::from_millis(after_ms)).is_some();
-        let is_fine = !parts.is_multiple_of(1_000_000);
-        assert_eq!([known(10), known(100), known(2_100)], [false, is_fine, true]);
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn what_is_written_made_or_removed_is_seen_without_reading() {
-        let root = std::env::temp_dir().join(format!("hutch-certify-{}", std::process::id()));
-        fs::create_dir_all(root.join("folder")).unwrap();
-        fs::write(root.join("folder/file"), "one").unwrap();
-        let changes: [fn(&Path); 4] = [
-            |root| fs::write(root.join("folder/file"), "two").unwrap(),
-            |root| fs::write(root.join("folder/new"), "").unwrap(),
-            |root| fs::remove_file(root.join("folder/new")).unwrap(),
-            |root| fs::create_dir(root.join("other")).unwrap(),
-        ];
-        let mut was = State::found(&root, None);
-        for change in changes {
-            // It is known once the file system's clock has gone on.
-            while !was.is_still_in(&root) {
-                was = State::found(&root, Some(&was));
-            }
-            change(&root);
-            assert!(!was.is_still_in(&root) && State::found(&root, Some(&was)).digest != was.digest);
-        }
-        fs::remove_dir_all(&root).unwrap();
-    }
-
-    /// Whatever a program leaves in the place of what was there is seen, and goes.
-    #[cfg(unix)]
-    #[test]
-    fn whatever_stands_in_the_place_of_what_was_there_is_seen_and_goes() {
-        let root = std::env::temp_dir().join(format!("hutch-certify-instead-{}", std::process::id()));
-        let (home, elsewhere) = (root.join("home"), root.join("elsewhere"));
-        fs::create_dir_all(home.join("folder/inner")).unwrap();
-        fs::create_dir_all(elsewhere.join("own")).unwrap();
-        for name in ["folder/file", ".cache"] {
-            fs::write(home.join(name), name).unwrap();
-        }
-        let first = State::found(&home, None);
-        let is_back = |after: &State, what: &str| {
-            put_back(&home, after, &first).unwrap_or_else(|error| panic!("{what}: {error}"));
-            assert_eq!(fs::read_to_string(home.join("folder/file")).unwrap(), "folder/file", "{what}");
-            assert_eq!(State::found(&home, None).digest, first.digest, "{what}");
-        };
-        drop(std::os::unix::net::UnixListener::bind(home.join("folder/socket")).unwrap());
-        let after = State::found(&home, Some(&first));
-        assert_ne!(after.digest, first.digest);
-        is_back(&after, "a socket");
-        for (script, changes, is_seen) in [
-            ("rm -r folder; mkfifo folder", true, true),
-            ("rm folder/file; mkfifo folder/file", true, true),
-            ("mkdir closed; mkfifo closed/pipe; chmod 0 closed", true, true),
-            // What is in a cache is not looked at, and may be in the way.
-            ("rm .cache; mkdir -p .cache/closed/x; chmod 0 .cache/closed", true, true),
-            // Without a ring the home itself may be another: what a link leads to stays.
-            ("cd ..; rm -r home; ln -s elsewhere home", true, false),
-            ("chmod 0 folder/file folder .", false, true),
-        ] {
-            let mut shell = std::process::Command::new("/bin/sh");
-            assert!(shell.args(["-ec", script]).current_dir(&home).status().unwrap().success(), "{script}");
-            assert!(!first.is_still_in(&home), "{script}");
-            let after = State::found(&home, Some(&first));
-            assert_eq!((after.digest != first.digest, after.unseen.is_none()), (changes, is_seen), "{script}");
-            is_back(&after, script);
-            assert!(elsewhere.join("own").exists(), "{script}");
-        }
-        remove(&root).unwrap();
-    }
-}
+#[path = "home_tests.rs"]
+mod tests;

@@ -114,7 +114,7 @@ impl ProcessTarget {
             samples: tested.samples,
             ..Facts::sandboxed(tested.name)
         };
-        let initial = State::found(&tested.home, None);
+        let initial = State::found(&tested.home, None, true);
         ProcessTarget {
             program: tested.program,
             leading: tested.leading,
@@ -199,7 +199,7 @@ impl Target for ProcessTarget {
             seen.state = Some((before.digest, before.digest));
             return Ok(seen);
         }
-        let after = State::found(&self.home, Some(before));
+        let after = State::found(&self.home, Some(before), options.keep);
         seen.state = Some((before.digest, after.digest));
         let same = after.digest == before.digest;
         // What is as it was is known by newer stamps.
