@@ -166,6 +166,21 @@ fn what_a_native_program_leaves_in_its_home_is_evidence_against_it() {
     assert!(report["left_out"] != 0 && report.to_string().contains("can't be looked at: more than"), "{report}");
 }
 
+/// What a program starts outlives no call of it, whichever session it is in.
+#[cfg(target_os = "linux")]
+#[test]
+fn what_a_native_program_leaves_running_is_ended() {
+    let machine = Machine::new();
+    let script = repository().join("tests/certify/spoil.sh").display().to_string();
+    let seconds = format!("3600.{}", std::process::id());
+    let report = report(&certify(&machine, &["--program", "/bin/sh", "--", &script, &seconds]));
+    assert_eq!((statuses(&report)["O1"], &report["left_out"]), ("pass", &0.into()), "{report}");
+    let processes = std::fs::read_dir("/proc").expect("processes").flatten();
+    let lines = processes.filter_map(|process| std::fs::read(process.path().join("cmdline")).ok());
+    let sleeper = format!("sleep\0{seconds}\0").into_bytes();
+    assert_eq!(lines.filter(|line| *line == sleeper).count(), 0, "{report}");
+}
+
 #[test]
 fn what_is_drawn_is_other_at_each_run_and_a_seed_repeats_it() {
     let machine = Machine::new();

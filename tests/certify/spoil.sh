@@ -1,4 +1,4 @@
-# A small program for tests that says that it reads, and leaves in its home what its first word says.
+# A small program for tests that says that it reads, and leaves in its home what its first word says; a number: a process for so many seconds.
 what=$1
 shift
 case "$*" in
@@ -7,7 +7,15 @@ case "$*" in
   ;;
 --version) echo '{"version":"1.0.0"}' ;;
 list)
-  if [ "$what" = large ]; then truncate -s 50G "$HOME/large"; fi
+  case $what in
+  large) truncate -s 50G "$HOME/large" ;;
+  [0-9]*)
+    mkfifo "$HOME/pipe"
+    setsid sh -c 'echo >"$HOME/pipe" && exec sleep "$1"' sh "$what" &
+    read -r line <"$HOME/pipe"
+    rm "$HOME/pipe"
+    ;;
+  esac
   for folder in "$HOME"/*/; do
     case $what in
     pipe) rm -r "$folder" && mkfifo "${folder%/}" ;;

@@ -1,10 +1,12 @@
 //! What is tested: something that answers calls. Knows no rule.
 
 mod home;
+mod orphans;
 #[cfg(feature = "package")]
 mod package;
 mod process;
 
+pub use orphans::adopt;
 #[cfg(feature = "package")]
 pub use package::{Hosting, PackageTarget};
 pub use process::{ProcessTarget, Ring, Tested};

@@ -3,6 +3,7 @@
 //! it keeps everything below the home that it is given.
 
 use super::home::{self, State};
+use super::orphans;
 use super::{Contract, Facts, Files, Observation, Options, Outside, Start, Stdin, TOTAL_TIME, Target, TargetError};
 use crate::draw::Draws;
 use crate::read;
@@ -47,6 +48,8 @@ pub struct Tested {
     pub trusted: bool,
     /// What is around each call of a program that is not known to, where the system has it.
     pub ring: Option<Ring>,
+    /// Whether this process starts nothing else, and what the program leaves behind comes to it ([`super::adopt`]): it is ended then.
+    pub alone: bool,
     /// What calls are made with.
     pub draws: Draws,
     /// The files of its project, if they can be seen.
@@ -76,6 +79,7 @@ pub struct ProcessTarget {
     home: PathBuf,
     path: Option<String>,
     ring: Option<Ring>,
+    alone: bool,
     facts: Facts,
     started: Instant,
     /// The longest that a call took which ended.
@@ -121,6 +125,7 @@ impl ProcessTarget {
             home: tested.home,
             path: tested.path,
             ring: tested.ring,
+            alone: tested.alone,
             facts,
             started: Instant::now(),
             slowest: Duration::ZERO,
@@ -190,10 +195,14 @@ impl Target for ProcessTarget {
         let child = self.start(args, options)?;
         let held_open_time = HELD_OPEN_TIME.max(self.slowest * HELD_OPEN_TIMES).min(CALL_TIME);
         let time = if options.stdin == Stdin::HeldOpen { held_open_time } else { CALL_TIME };
-        let (mut seen, took) = watch(child, &options.stdin, time);
+        let (mut seen, took) = watch(child, &options.stdin, time, self.alone);
         match seen.timed_out {
             true => self.in_vain += took,
             false => self.slowest = self.slowest.max(took),
+        }
+        if self.alone && orphans::are_there() {
+            self.disorder = Some(told("what it started can't be ended".to_owned()));
+            return Ok(seen);
         }
         if options.start == Start::Current && before.is_still_in(&self.home) {
             seen.state = Some((before.digest, before.digest));
@@ -233,12 +242,13 @@ impl Target for ProcessTarget {
     }
 }
 
-/// Lets a child run to its end, or ends it after a time with everything that it started. Says how long it took.
+/// Lets a child run to its end, or ends it after a time; with it ends everything that it started, of another session too if this process is
+/// `alone`. Says how long it took.
 #[expect(
     clippy::disallowed_methods,
     reason = "a program that runs has a deadline on the host's clock, and nothing tells when it ends"
 )]
-fn watch(mut child: Child, stdin: &Stdin, time: Duration) -> (Observation, Duration) {
+fn watch(mut child: Child, stdin: &Stdin, time: Duration, alone: bool) -> (Observation, Duration) {
     let begun = Instant::now();
     let deadline = begun + time;
     let input = child.stdin.take();
@@ -269,6 +279,9 @@ fn watch(mut child: Child, stdin: &Stdin, time: Duration) -> (Observation, Durat
     };
     let took = begun.elapsed();
     kill(&mut child);
+    if alone {
+        orphans::end();
+    }
     drop(held);
     let left = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
     let seen = Observation {
@@ -340,7 +353,7 @@ mod tests {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "echo said; exec >&-; read status; exit $status"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (seen, _) = watch(command.spawn().unwrap(), &Stdin::Bytes(b"3\n".to_vec()), CALL_TIME);
+        let (seen, _) = watch(command.spawn().unwrap(), &Stdin::Bytes(b"3\n".to_vec()), CALL_TIME, false);
         assert_eq!((seen.stdout.as_slice(), seen.status, seen.timed_out), (&b"said\n"[..], Some(3), false));
     }
 }

@@ -16,7 +16,7 @@ use hutch_certify::draw::Draws;
 use hutch_certify::judge::feedback::Subject;
 use hutch_certify::report::Report;
 use hutch_certify::rule::{Finding, Level};
-use hutch_certify::target::{Contract, Files, PackageTarget, ProcessTarget, Ring, Target, TargetError, Tested};
+use hutch_certify::target::{Contract, Files, PackageTarget, ProcessTarget, Ring, Target, TargetError, Tested, adopt};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
 use hutch_model::invocation::Seed;
@@ -170,6 +170,7 @@ fn itself(home: &Path, shape: Shape, draws: Draws) -> Result<Tested, Fault> {
         path: None,
         trusted: true,
         ring: None,
+        alone: false,
         draws,
         files: Some(Files(files)),
         stored_codes: codes.collect(),
@@ -208,6 +209,7 @@ fn of_program(own: &CertifyArguments, program: &Path, draws: Draws) -> Result<Re
         path: surroundings::environment_value("PATH").ok(),
         trusted: false,
         ring: ring(home.path())?,
+        alone: adopt(),
         draws,
         files: own.project.as_deref().map(project_files).transpose()?,
         stored_codes: Vec::new(),
