@@ -1,4 +1,5 @@
-# A small program for tests that says that it reads, and leaves in its home what its first word says; a number: a process for so many seconds.
+# A small program for tests that says that it reads, and leaves in its home what its first word says. A number is a process for so many
+# seconds, and a moment what is kept for one where people keep that.
 what=$1
 shift
 case "$*" in
@@ -8,6 +9,7 @@ case "$*" in
 --version) echo '{"version":"1.0.0"}' ;;
 list)
   case $what in
+  moment) [ "$TMPDIR" = "$HOME/tmp" ] && [ -z "$(ls -A "$TMPDIR")" ] && echo moment >"$TMPDIR/file" || exit 1 ;;
   large) truncate -s 50G "$HOME/large" ;;
   [0-9]*)
     mkfifo "$HOME/pipe"

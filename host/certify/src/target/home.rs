@@ -15,7 +15,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 /// Folders whose content is no state: it is made again.
-pub(super) const CACHE: &str = ".cache";
+const CACHE: &str = ".cache";
+/// The folder of a home for files of a moment, which are no state either, by the name that people give it.
+pub(super) const MOMENT: &str = "tmp";
 /// The most that is looked at of a home: names, and bytes of files.
 const HOME_NAMES_MAX: usize = 1 << 14;
 const HOME_BYTES_MAX: u64 = 256 << 20;
@@ -210,8 +212,8 @@ fn open_up(at: &Path, found: &Metadata, rights: u32) {
 #[cfg(not(unix))]
 fn open_up(_: &Path, _: &Metadata, _: u32) {}
 
-/// Every file below a folder, every folder, and what is neither. Caches are no state: what they hold is made again; nor is what SQLite keeps
-/// beside a database to share its log between processes. What is as it was before is not held twice.
+/// Every file below a folder, every folder, and what is neither. Caches and files of a moment are no state: what they hold is made again; nor
+/// is what SQLite keeps beside a database to share its log between processes. What is as it was before is not held twice.
 fn tree(home: &Path, before: &Tree, held: bool) -> Result<Tree, String> {
     let (mut names, mut left) = (0, HOME_BYTES_MAX);
     let now = SystemTime::now();
@@ -240,7 +242,7 @@ fn tree(home: &Path, before: &Tree, held: bool) -> Result<Tree, String> {
             name.push(entry.file_name());
             let kind = found.file_type();
             if kind.is_dir() {
-                if entry.file_name() != CACHE {
+                if entry.file_name() != CACHE && name != MOMENT {
                     folders.push(name);
                 }
             } else if kind.is_file() {
@@ -314,6 +316,17 @@ fn anew(home: &Path, wanted: &Tree) -> io::Result<()> {
     }
     let mut below_it = wanted.iter().filter(|(path, _)| !path.is_empty());
     below_it.try_for_each(|(path, entry)| make(&below(home, path), entry))
+}
+
+/// Empties the folder for files of a moment, or makes it.
+pub(super) fn clear_moment(home: &Path) {
+    let at = home.join(MOMENT);
+    let is_clear = fs::read_dir(&at).is_ok_and(|mut inside| inside.next().is_none());
+    if !is_clear {
+        // One that can't be made is missing to the program alone.
+        let _ = remove(&at);
+        let _ = fs::create_dir(&at);
+    }
 }
 
 /// Removes something with all that is in it, whoever may use it.

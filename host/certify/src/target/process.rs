@@ -11,7 +11,7 @@ use hutch_model::digest::{Digest, Kind};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
@@ -142,18 +142,25 @@ impl ProcessTarget {
         command.args(&self.leading).args(args).env_clear().current_dir(&self.home);
         command.env("HOME", &self.home).envs(options.environment.iter().cloned());
         command.envs(self.path.iter().map(|path| ("PATH", path)));
-        // Where files for a moment are kept otherwise, a ring lets nobody write.
-        command.envs(self.ring.iter().map(|_| ("TMPDIR", self.home.join(home::CACHE))));
+        command.envs(self.moment().map(|home| ("TMPDIR", home.join(home::MOMENT))));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         command
     }
 
+    /// Its home, where files of a moment are kept there: a ring lets nobody write where they are kept otherwise.
+    fn moment(&self) -> Option<&Path> {
+        self.ring.is_some().then_some(self.home.as_path())
+    }
+
     /// Starts the program, behind its ring.
     fn start(&self, args: &[String], options: &Options) -> Result<Child, TargetError> {
-        let mut command = self.command(args, options);
-        let started = self.within(move || command.spawn())?;
+        let (mut command, moment) = (self.command(args, options), self.moment());
+        let started = self.within(move || {
+            moment.into_iter().for_each(home::clear_moment);
+            command.spawn()
+        })?;
         started.map_err(|error| TargetError::Start {
             program: self.program.display().to_string(),
             reason: error.to_string(),

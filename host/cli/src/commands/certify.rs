@@ -241,11 +241,10 @@ fn unpack(home: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes what a native program has to lose in its home, under names that it can't know, and makes a folder for files of a moment.
+/// Writes what a native program has to lose in its home, under names that it can't know.
 #[expect(clippy::disallowed_methods, reason = "the folder is temporary, and made for the program that is tested in it")]
 fn furnish(home: &Path, draws: Draws) -> std::io::Result<()> {
     let folder = home.join(draws.word("folder"));
-    std::fs::create_dir_all(home.join(".cache"))?;
     std::fs::create_dir_all(&folder)?;
     std::fs::write(folder.join(format!(".{}", draws.word("hidden file"))), draws.word("hidden content"))?;
     std::fs::write(home.join(format!("{}.txt", draws.word("file"))), draws.word("content"))
