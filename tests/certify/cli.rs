@@ -124,6 +124,13 @@ fn a_native_program_is_not_asked_to_destroy_anything() {
     for (id, status) in [("O1", "pass"), ("E1", "pass"), ("G1", "pass"), ("S1", "unknown"), ("F1", "fail")] {
         assert_eq!(statuses[id], status, "{id}: {report}");
     }
+    let rules = report["rules"].as_array().expect("rules").iter();
+    let granted = ["pass", "by-host", "not-applicable"].map(Value::from);
+    let missing = rules.clone().filter(|rule| rule["layer"] == "core" && !granted.contains(&rule["status"])).count();
+    let way = format!("not agent-friendly: {missing} rules stand in the way of agent-friendly");
+    assert!(output.stderr.contains(&way), "{way}: {}", output.stderr);
+    let confirmed = rules.clone().find(|rule| rule["id"] == "S1").expect("S1");
+    assert!(confirmed["reason"].as_str().is_some_and(|why| why.contains("reaches no level")), "{confirmed}");
     assert!(!mark.exists(), "the program was asked to destroy something");
     let missing = certify(&machine, &["--program", "/no/such/program"]);
     assert_eq!(missing.status, 20);

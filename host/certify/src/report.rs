@@ -157,6 +157,13 @@ impl Report {
         self.level.is_some_and(|level| level >= self.asked)
     }
 
+    /// The level above the one reached, and how many rules stand in its way.
+    pub fn next_level(&self) -> Option<(Level, usize)> {
+        let next = Level::ALL.into_iter().find(|level| self.level.is_none_or(|reached| *level > reached))?;
+        let missing = self.rules.iter().filter(|it| next.includes(it.rule.layer) && !it.status.grants());
+        Some((next, missing.count()))
+    }
+
     /// The name of the level reached.
     pub fn level_name(&self) -> &'static str {
         self.level.map_or("none", Level::name)

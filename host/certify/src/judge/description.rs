@@ -225,7 +225,10 @@ fn version(survey: &Survey) -> Finding {
         Some(text) if !semver(text) => Finding::fail(format!("the version in --help is {text:?}")),
         Some(text) => match super::naming::printed_version(survey) {
             Some(printed) if printed == text => Finding::pass(format!("{text} in --help and from --version")),
-            printed => Finding::fail(format!("--version says {}", printed.unwrap_or_else(|| "nothing".to_owned()))),
+            printed => {
+                let said = read::shown(printed.unwrap_or_default().as_bytes());
+                Finding::fail(format!("--version says {said}"))
+            }
         },
     }
 }

@@ -134,24 +134,30 @@ fn human_help(survey: &Survey) -> Finding {
     })
 }
 
-/// The version that `--version` prints: alone, in JSON, or after the program's name.
+/// The version that `--version` prints: in JSON, or as all that it prints.
 pub(super) fn printed_version(survey: &Survey) -> Option<String> {
     let probe = survey.of_purpose(Purpose::Version).next().filter(|probe| probe.seen.status == Some(0))?;
-    if let Some(answer) = read::document(&probe.seen.stdout).filter(|answer| !answer.is_number()) {
-        let text = match &answer {
-            Value::String(text) => Some(text.as_str()),
-            _ => answer.get("version").or_else(|| answer.pointer("/result/version")).and_then(Value::as_str),
-        };
-        return text.map(str::to_owned);
+    // A version of two numbers is a number in JSON.
+    match read::document(&probe.seen.stdout).filter(|answer| !answer.is_number()) {
+        Some(Value::String(text)) => Some(text),
+        Some(answer) => {
+            let version = answer.get("version").or_else(|| answer.pointer("/result/version"));
+            version.and_then(Value::as_str).map(str::to_owned)
+        }
+        None => {
+            let text = String::from_utf8_lossy(&probe.seen.stdout);
+            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
+        }
     }
-    let text = String::from_utf8_lossy(&probe.seen.stdout).into_owned();
-    text.lines().next()?.split_whitespace().last().map(|word| word.trim_start_matches('v').to_owned())
 }
 
 fn version(survey: &Survey) -> Finding {
     match printed_version(survey) {
         Some(version) if semver::Version::parse(&version).is_ok() => Finding::pass(format!("--version says {version}")),
-        Some(version) => Finding::fail(format!("--version says {version}, which is no semantic version")),
+        Some(version) => {
+            let said = read::shown(version.as_bytes());
+            Finding::fail(format!("--version says {said}, which is no semantic version"))
+        }
         None => Finding::fail("--version prints no version"),
     }
 }

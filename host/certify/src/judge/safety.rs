@@ -32,7 +32,13 @@ fn needs_yes(survey: &Survey) -> Finding {
     if !taken.is_empty() {
         return listed("", taken);
     }
-    each(survey.of_purpose(Purpose::Unconfirmed), nothing_destructive(survey), refused)
+    let none = match survey.facts.may_change || !survey.description.commands.iter().any(Command::is_destructive) {
+        true => nothing_destructive(survey),
+        false => Finding::unknown(
+            "outside a sandbox no destructive command is called, so a native program that has one reaches no level",
+        ),
+    };
+    each(survey.of_purpose(Purpose::Unconfirmed), none, refused)
 }
 
 fn names_yes(survey: &Survey) -> Finding {

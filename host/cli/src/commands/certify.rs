@@ -103,12 +103,14 @@ pub(crate) fn certify(
     };
     let report = report.asked(own.level);
     if !report.is_reached() {
+        let next = report.next_level();
+        let way = next.map(|(next, rules)| format!(": {rules} rules stand in the way of {}", next.name()));
         let message = format!(
-            "{} reaches the level {}, not {}: {} rules stand in the way",
+            "{} reaches the level {}, not {}{}",
             report.target,
             report.level_name(),
             report.asked.name(),
-            report.fix_first.len()
+            way.unwrap_or_default()
         );
         let failure = ErrorReport::new(ErrorCode::LevelNotReached, message);
         let failure = failure.detail("report", serde_json::to_value(&report).unwrap_or_default());
