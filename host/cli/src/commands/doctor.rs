@@ -146,7 +146,7 @@ fn all(global: &Global, output: &Output) -> Result<ExitCode, Fault> {
     let abi = paths::abi();
     checks.push(missing_or("ring", hutch_sandbox::ring::is_there(), ring));
     checks.push(missing_or("ring of paths", abi >= WHOLE_ABI, judged(abi)));
-    checks.push(advisories::engine());
+    checks.push(advisories::engine(surroundings::now()));
     checks.extend(stores::doctored(global.wait));
     let instances = soundness::instances(global, &home);
     checks.extend(instances.checks);
