@@ -430,6 +430,26 @@ fn what_the_user_may_not_read_is_the_guests_error() {
     set("closed", 0o700);
 }
 
+/// Which links are in a folder that may be entered and not listed is told by nobody, so nothing beside it is changed.
+#[test]
+fn what_may_be_entered_and_not_listed_may_lead_anywhere() {
+    use std::os::unix::fs::PermissionsExt;
+    let granted = granted();
+    let hutch = common::unprivileged(&granted.home);
+    let mount = format!("{}:mnt:rw", granted.folder.display());
+    let written = |mode| {
+        fs::set_permissions(granted.folder.join("inner"), fs::Permissions::from_mode(mode)).expect("not set");
+        let words = ["run", "--guard", "off", "--mount", &mount, "probe", "write-text", "mnt/a.txt", "changed"];
+        let (status, said) = hutch(&words);
+        (status, said, fs::read_to_string(granted.folder.join("a.txt")).expect("a file"))
+    };
+    let (status, said, text) = written(0o311);
+    assert_eq!((status, text.as_str()), (Some(11), "alpha"), "{said}");
+    assert!(said.contains("PERMISSION_DENIED") && said.contains("entered and not listed"), "{said}");
+    let (status, said, text) = written(0o700);
+    assert_eq!((status, text.as_str()), (Some(0), "changed"), "{said}");
+}
+
 /// What a run is given is written down with what became of it, so it has to fit before anything begins.
 #[test]
 fn folders_with_more_to_write_down_than_an_entry_holds_are_not_granted() {

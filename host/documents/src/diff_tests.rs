@@ -54,18 +54,21 @@ fn folder(objects: &mut MemoryObjects, held: &[Held<'_>]) -> Node {
             Held::Text(name, text) => (name, objects.insert_file(text.as_bytes())),
             Held::Folder(name, held) => (name, folder(objects, held)),
         };
-        Entry { name: Name::new(*name).unwrap(), modified_ns: 0, node }
+        Entry { name: Name::new(name).unwrap(), modified_ns: 0, node }
     });
     let tree = Tree::new(entries.collect()).unwrap();
     objects.insert_tree(&tree)
 }
+
+/// What was there, what is there, the lines that tell it, and how many paths are lost.
+type Renaming<'r> = (&'r [Held<'r>], &'r [Held<'r>], &'r [&'r str], u64);
 
 #[test]
 fn what_gets_another_name_is_one_line_and_no_loss() {
     use Held::{Folder, Text};
     let many: &[Held<'_>] = &[Text("a", "one"), Folder("in", &[Text("b", "two")])];
     let whole: &[Held<'_>] = &[Text("c", "z"), Folder("in", &[Text("b", "y")])];
-    let cases: [(&[Held<'_>], &[Held<'_>], &[&str], u64); 7] = [
+    let cases: [Renaming<'_>; 7] = [
         (&[Text("a", "x")], &[Text("b", "x")], &["renamed state/a -> state/b"], 0),
         (&[Folder("d", many)], &[Folder("e", many)], &["renamed state/d -> state/e"], 0),
         // Files of one content go by the order of their names, and a file more is added.

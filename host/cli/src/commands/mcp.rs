@@ -114,7 +114,8 @@ fn configure(global: &Global, own: &McpArguments, client: Client, output: &Outpu
 
 /// What a person copies into a client's file, as it stands there; or what became of that file.
 fn for_the_file(answer: &Value) -> String {
-    let told = human::sentence(&["{written?written to|this belongs in} {path}", "; what stood there is in {backup}"])(answer);
+    let told =
+        human::sentence(&["{written?written to|this belongs in} {path}", "; what stood there is in {backup}"])(answer);
     let configuration = &answer["configuration"];
     let text = match answer["text"].as_str() {
         Some(text) => text.to_owned(),
