@@ -2,7 +2,7 @@
 //! begins again. It uses this crate alone. The argument is the file.
 #![allow(clippy::disallowed_methods, clippy::print_stdout, reason = "an embedder's program")]
 
-use hutch::package::{Package, PackageBounds, Source};
+use hutch::package::Package;
 use hutch::storing::{
     Collected, Damage, Digest, EntryKey, Head, MemoryStore, Objects, Owner, Record, Retention, Sealed, SecretKey,
     State, Stats, Store, StoreError, Transaction, bundle,
@@ -139,8 +139,7 @@ type Done<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// Adds an item with the state in `file`; answers with how many entries that makes, and what is listed.
 fn add(package: &Path, file: &Path, title: &str) -> Done<(u64, String)> {
-    let bounds = PackageBounds::default();
-    let package = Package::open(&Source::open(package, &bounds)?, bounds)?;
+    let package = Package::open_at(package)?;
     let store: Arc<dyn Store> = Arc::new(Kept::open(file, SecretKey::new([7; 32]))?);
     let kept = Arc::clone(&store);
     let host = Host::with_stores(Arc::new(move |_, _| Ok(Arc::clone(&kept))), Sandbox::default());

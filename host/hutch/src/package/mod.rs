@@ -39,6 +39,8 @@ use hutch_model::manifest::{self, MANIFEST_FILE, Manifest};
 use hutch_model::names::{PackagePath, SkillName};
 use hutch_model::payload::Payload;
 use std::borrow::Cow;
+#[cfg(feature = "machine")]
+use std::path::Path;
 use std::sync::OnceLock;
 #[cfg(feature = "machine")]
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -139,6 +141,16 @@ impl Package {
         let package = Package::open(source, bounds)?;
         memory.keep(&package, None);
         Ok(package)
+    }
+
+    /// Does what [`open`](Package::open) does, of the folder or the packed file at `path`, within the usual bounds.
+    ///
+    /// # Errors
+    /// The system's refusal, or as there.
+    #[cfg(feature = "machine")]
+    pub fn open_at(path: impl AsRef<Path>) -> Result<Package, SourceError> {
+        let bounds = PackageBounds::default();
+        Ok(Package::open(&Source::open(path.as_ref(), &bounds)?, bounds)?)
     }
 
     /// The manifest.

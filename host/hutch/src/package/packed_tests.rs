@@ -150,6 +150,7 @@ fn bounds_hold_for_packed_files_too() {
         let codes: Vec<Code> = refused.diagnostics().iter().map(|found: &Diagnostic| found.code).collect();
         assert_eq!(codes, [code]);
     }
+    assert!(Package::open_at(&path).unwrap().is_packed());
     let source = Source::open(&path, &BOUNDS).unwrap();
     let bounds = PackageBounds { component_bytes_max: 7, ..BOUNDS };
     let refused = Package::open(&source, bounds).unwrap_err();

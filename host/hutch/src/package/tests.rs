@@ -91,6 +91,10 @@ fn a_good_package_opens() {
     // Of what was read of skills nothing is held but this.
     let names: Vec<SkillName> = folder.checked().skills;
     assert_eq!(names, [SkillName::parse("usage").unwrap()]);
+    // By its path alone.
+    assert_eq!(Package::open_at(folder.at("")).unwrap().component().unwrap(), COMPONENT);
+    assert!(matches!(Package::open_at(folder.at("none")), Err(SourceError::Io(_))));
+    assert!(matches!(Package::open_at(folder.at("docs")), Err(SourceError::Package(_))));
 }
 
 #[test]
