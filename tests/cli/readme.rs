@@ -313,7 +313,7 @@ fn every_block_is_of_a_kind_that_is_known() {
     for document in DOCUMENTS {
         let text = text(document);
         for (language, line, _) in blocks(&text) {
-            // `js`: run by tests/tab/readme.test.mjs; `bash` and `python`: by tests/fleet/run; `c` and `python`: by tests/capi/run;
+            // `js`: run by tests/tab/readme.test.mjs; `bash` and `python`: by tests/fleet/run; `c`, `python` and `js`: by tests/capi/run;
             // `shell` and `sql`: by tests/postgres/run and tests/bucket/run.
             let known = [
                 "console", "sh", "text", "json", "yaml", "toml", "rust", "markdown", "js", "bash", "python", "c",
