@@ -1,6 +1,6 @@
 // Every host beside the native program, but for those that tests/tab and tests/edge try. What is to be tried is named by the environment:
-// HUTCH_ASK_C, HUTCH_ASK_RUST, HUTCH_FULL, HUTCH_PYTHON, HUTCH_PLAYWRIGHT, HUTCH_DENO, HUTCH_BUN; tests/equal/run sets it. HUTCH_ASK_ARM is set by
-// tests/sandbox/other-processors.sh.
+// HUTCH_ASK_C, HUTCH_ASK_RUST, HUTCH_ASK_NODE, HUTCH_FULL, HUTCH_PYTHON, HUTCH_PLAYWRIGHT, HUTCH_DENO, HUTCH_BUN; tests/equal/run sets it. HUTCH_ASK_ARM is
+// set by tests/sandbox/other-processors.sh.
 
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
@@ -45,10 +45,11 @@ function tries(name, program, args, exact = true) {
 }
 
 const compiler = join(TARGET, "release/hutch");
-const { HUTCH_ASK_C: c, HUTCH_ASK_RUST: rust, HUTCH_ASK_ARM: arm, HUTCH_FULL: full, HUTCH_PYTHON: python } = process.env;
+const { HUTCH_ASK_C: c, HUTCH_ASK_RUST: rust, HUTCH_ASK_NODE: node, HUTCH_ASK_ARM: arm, HUTCH_FULL: full, HUTCH_PYTHON: python } = process.env;
 tries("C, over hutch.h", c, (home) => [JSON.stringify({ home, compiler })]);
 tries("the interpreter, over hutch.h", c, (home) => [JSON.stringify({ home, interpreter: true })], false);
 tries("Python's package", python, (home) => [join(ROOT, "tests/equal/ask.py"), home]);
+tries("Node's package", node && process.execPath, (home) => [node, home]);
 tries("Rust, by the crate", rust, (home) => [home]);
 tries("64-bit ARM, under qemu", arm, (home) => [home], false);
 
