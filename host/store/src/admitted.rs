@@ -1,27 +1,58 @@
-//! Who is admitted to an instance, as stores write it beside the ledger. No entry says it, so no chain would show that it was changed: a digest
-//! beside it does. Whoever can write there can write both, as he can what the key is; it is what a disk did that is found. Pure.
+//! Who is admitted to an instance, and which entries were only taken there, as stores write it beside the ledger. No entry says it, so no chain
+//! would show that it was changed: a digest beside it does. Whoever can write there can write both, as he can what the key is; it is what a
+//! disk did that is found. Pure.
 
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{Origin, Standing};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// Who may use an instance into which entries were [taken](crate::Store::take) that were made elsewhere.
+/// The most ranges of places that are kept; beyond them the two oldest become one.
+const RANGES_MAX: usize = 1000;
+
+/// Who may use an instance into which entries were [taken](crate::Store::take) that were made elsewhere, and which these are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Admitted {
     /// The packages, and what each was when it was last used.
     pub packages: BTreeMap<Origin, Digest>,
-    /// The last of those entries: it and those before it are nobody's words here.
-    pub through: u64,
+    /// The places of those entries, which are nobody's words here: the first of each range, and its last. Between two of them is at least one
+    /// entry that was made here.
+    pub taken: BTreeMap<u64, u64>,
 }
 
-fn digest(Admitted { packages, through }: &Admitted) -> Digest {
-    Standing { owners: packages.clone(), open: [*through].into(), ..Standing::default() }.standing()
+impl Admitted {
+    /// Counts the entry in this place among those that were taken. It is behind all of them.
+    pub(crate) fn add(&mut self, sequence: u64) {
+        let range = self.taken.last_key_value().filter(|(_, last)| last.checked_add(1) == Some(sequence));
+        let first = range.map_or(sequence, |(first, _)| *first);
+        self.taken.insert(first, sequence);
+        // What was made here between the two counts as taken from then on, and never the other way round.
+        if self.taken.len() > RANGES_MAX
+            && let Some((first, _)) = self.taken.pop_first()
+            && let Some((_, last)) = self.taken.pop_first()
+        {
+            self.taken.insert(first, last);
+        }
+    }
+
+    /// Whether the entry in this place was taken.
+    pub(crate) fn has_taken(&self, sequence: u64) -> bool {
+        self.taken.range(..=sequence).next_back().is_some_and(|(_, last)| sequence <= *last)
+    }
+}
+
+/// Of the packages and of where ranges begin and have ended.
+fn digest(packages: &BTreeMap<Origin, Digest>, places: impl IntoIterator<Item = u64>) -> Digest {
+    Standing { owners: packages.clone(), open: places.into_iter().collect(), ..Standing::default() }.standing()
+}
+
+fn ends(taken: &BTreeMap<u64, u64>) -> impl Iterator<Item = u64> {
+    taken.iter().flat_map(|(first, last)| [*first, last.saturating_add(1)])
 }
 
 /// As it is written.
-pub fn admitted_text(admitted: &Admitted) -> Value {
-    json!({ "packages": admitted.packages, "through": admitted.through, "digest": digest(admitted) })
+pub fn admitted_text(Admitted { packages, taken }: &Admitted) -> Value {
+    json!({ "packages": packages, "taken": taken, "digest": digest(packages, ends(taken)) })
 }
 
 /// What was written.
@@ -31,12 +62,23 @@ pub fn admitted_text(admitted: &Admitted) -> Value {
 pub fn admitted(written: Value) -> Result<Admitted, String> {
     let mut fields: Map<String, Value> = serde_json::from_value(written).map_err(|error| error.to_string())?;
     let mut field = |name: &str| fields.remove(name).unwrap_or_default();
-    let packages = serde_json::from_value(field("packages")).map_err(|error| error.to_string())?;
-    let through = serde_json::from_value(field("through")).map_err(|error| error.to_string())?;
+    let packages: BTreeMap<Origin, Digest> =
+        serde_json::from_value(field("packages")).map_err(|error| error.to_string())?;
     let said: Digest = serde_json::from_value(field("digest")).map_err(|error| error.to_string())?;
-    let admitted = Admitted { packages, through };
-    match said == digest(&admitted) {
-        true => Ok(admitted),
+    let (taken, is) = match field("through") {
+        Value::Null => {
+            let taken: BTreeMap<u64, u64> = serde_json::from_value(field("taken")).map_err(|error| error.to_string())?;
+            let is = digest(&packages, ends(&taken));
+            (taken, is)
+        }
+        // Earlier versions knew the last of them alone, and believed nothing before it.
+        through => {
+            let through: u64 = serde_json::from_value(through).map_err(|error| error.to_string())?;
+            (BTreeMap::from([(1, through)]), digest(&packages, [through]))
+        }
+    };
+    match said == is {
+        true => Ok(Admitted { packages, taken }),
         false => Err("who is admitted does not match its digest".to_owned()),
     }
 }
@@ -46,13 +88,19 @@ mod tests {
     use super::*;
     use hutch_model::digest::Kind;
 
+    fn of(taken: impl IntoIterator<Item = u64>) -> Admitted {
+        let mut admitted = Admitted { packages: BTreeMap::new(), taken: BTreeMap::new() };
+        taken.into_iter().for_each(|sequence| admitted.add(sequence));
+        admitted
+    }
+
     #[test]
     fn no_flipped_bit_admits_another_or_nobody() {
         let packages: BTreeMap<_, _> = [Origin::installed(), Origin::path("/p/q")]
             .map(|origin| (origin.clone(), Digest::of(Kind::Package, origin.as_str().as_bytes())))
             .into();
         for packages in [BTreeMap::new(), packages] {
-            let is = Admitted { packages, through: 70 };
+            let is = Admitted { packages, ..of([1, 2, 70]) };
             let text = admitted_text(&is).to_string();
             assert_eq!(admitted(serde_json::from_str(&text).unwrap()), Ok(is.clone()));
             for (at, bit) in (0..text.len()).flat_map(|at| (0..8).map(move |bit| (at, bit))) {
@@ -64,5 +112,25 @@ mod tests {
                 assert!(read.is_err() || read == Ok(is.clone()), "{at} {bit}: {read:?}");
             }
         }
+    }
+
+    #[test]
+    fn ranges_that_touch_are_one_and_the_oldest_join_where_there_are_too_many() {
+        let few = of([2, 3, 4, 7, 9, 10]);
+        assert_eq!(few.taken, [(2, 4), (7, 7), (9, 10)].into());
+        let own: Vec<u64> = (1..12).filter(|sequence| !few.has_taken(*sequence)).collect();
+        assert_eq!(own, [1, 5, 6, 8, 11]);
+        let many = of((1..=RANGES_MAX as u64 + 2).map(|at| at * 10));
+        assert_eq!(many.taken.len(), RANGES_MAX);
+        assert_eq!(many.taken.first_key_value(), Some((&10, &30)));
+        assert!(many.has_taken(15) && many.has_taken(40) && !many.has_taken(35));
+    }
+
+    #[test]
+    fn what_earlier_versions_wrote_is_one_range_from_the_first_entry_on() {
+        let said = digest(&BTreeMap::new(), [70]);
+        let written = |through: u64| json!({ "packages": {}, "through": through, "digest": said });
+        assert_eq!(admitted(written(70)).map(|admitted| admitted.taken), Ok([(1, 70)].into()));
+        assert!(admitted(written(71)).is_err());
     }
 }

@@ -50,9 +50,10 @@ impl Head {
         self.admitted.as_ref().map_or(&self.owners, |admitted| &admitted.packages)
     }
 
-    /// Whether the entry in a place was made here, and not only [taken](Store::take).
+    /// Whether the entry in a place was made here, and not only [taken](Store::take). Of what was appended after this, it says nothing: no.
     pub fn is_own(&self, sequence: u64) -> bool {
-        self.admitted.as_ref().is_none_or(|admitted| sequence > admitted.through)
+        let is_taken = self.admitted.as_ref().is_some_and(|admitted| admitted.has_taken(sequence));
+        sequence <= self.last.sequence && !is_taken
     }
 }
 

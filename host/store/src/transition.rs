@@ -8,6 +8,7 @@ use crate::store::{Head, Store};
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{Entry, Owner, Record, Sealed, Standing};
 use hutch_model::snapshot::Objects;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A record in its place, and all that it changes.
@@ -137,9 +138,11 @@ impl Head {
         if advance.sealed != *sealed {
             return Err(StoreError::other_here(sealed.sequence));
         }
-        let mut packages = self.admitted().clone();
-        packages.insert(owner.origin.clone(), owner.package);
-        advance.head.admitted = Some(Admitted { packages, through: sequence });
+        let nobody_else = || Admitted { packages: self.owners.clone(), taken: BTreeMap::new() };
+        let mut admitted = self.admitted.clone().unwrap_or_else(nobody_else);
+        admitted.packages.insert(owner.origin.clone(), owner.package);
+        admitted.add(sequence);
+        advance.head.admitted = Some(admitted);
         Ok((record, advance))
     }
 }

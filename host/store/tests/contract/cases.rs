@@ -392,9 +392,29 @@ fn what_was_made_elsewhere_is_taken_as_it_is_and_makes_nobody_an_owner() {
         assert_eq!(admitted(store), expected.into());
         let head = store.head().unwrap();
         assert_eq!(head.owners.len(), 2, "the installed one is in no entry");
-        // What was made here is told from what was taken, for good.
-        let (taken, own) = (entries.last().unwrap().sequence, head.last.sequence);
-        assert!((1..=taken).all(|sequence| !head.is_own(sequence)) && head.is_own(own), "{head:?}");
+        assert_eq!(store.check().unwrap(), []);
+    });
+}
+
+/// What was made here is told from what was taken, for good: also when more is taken behind it.
+#[test]
+fn each_entry_that_was_made_here_stays_one_whatever_is_taken_later() {
+    each_store(|store| {
+        let (made, entries) = made_elsewhere();
+        let owner = Owner { origin: Origin::installed(), package: Digest::of(Kind::Package, b"1") };
+        store.take(&entries, &made, &owner).unwrap();
+        store.commit(&record(EntryKind::Run, 1), &no_objects(), &[]).unwrap();
+        // Somebody goes on with what was made here.
+        let more = MemoryStore::new(SecretKey::new([9; 32]));
+        for sealed in store.entries(1, 9).unwrap() {
+            more.commit(&sealed.open().unwrap().record, &*store.objects(), &[]).unwrap();
+        }
+        more.commit(&record(EntryKind::Run, 2), &no_objects(), &[]).unwrap();
+        store.take(&more.entries(4, 9).unwrap(), &more, &owner).unwrap();
+        store.commit(&record(EntryKind::Run, 3), &no_objects(), &[]).unwrap();
+        let head = store.head().unwrap();
+        let own: Vec<u64> = (1..9).filter(|sequence| head.is_own(*sequence)).collect();
+        assert_eq!((head.last.sequence, own), (5, vec![3, 5]), "{head:?}");
         assert_eq!(store.check().unwrap(), []);
     });
 }
