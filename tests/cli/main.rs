@@ -19,6 +19,7 @@ mod backup;
 mod bisect;
 #[cfg(unix)]
 mod bounds;
+mod brought;
 mod cache;
 mod carried;
 mod cases;

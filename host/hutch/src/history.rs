@@ -366,14 +366,14 @@ impl Session {
     }
 
     /// How real folders are after an entry. What can't be read of the history is passed
-    /// over, and so is what this instance did not do: what is said here has happened.
+    /// over, and so is what was not done here: what is said here has happened.
     fn folders_after(&self, sequence: u64) -> Folders {
         let (Ok(head), Ok(key)) = (self.head(), self.store.secret_key()) else { return Folders::default() };
         let first = head.last.sequence.saturating_sub(LEFT_ENTRIES_MAX).max(sequence) + 1;
         let (mut left, mut back) = (Vec::<(Digest, LeftFolder)>::new(), BTreeMap::new());
         for sealed in self.entries(first).map_while(Result::ok) {
             let Ok(Entry { sequence, record, .. }) = sealed.open() else { continue };
-            if !record.kept || record.folders.is_empty() {
+            if !record.kept || record.folders.is_empty() || !head.is_own(sequence) {
                 continue;
             }
             let own = record.folders.into_iter().filter(|(_, folder)| is_own(&key, folder));
