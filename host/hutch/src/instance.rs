@@ -63,7 +63,8 @@ impl<'h> Instance<'h> {
         Instance { session: self.session.clone().on_behalf(caller, stop), ..*self }
     }
 
-    /// A request as this instance's ledger knows it: by a key that travels nowhere, so that no entry that was made elsewhere has carried it out.
+    /// A request as this instance's ledger knows it: by its name under the instance's key, so that who reads an entry does not know the name. It is
+    /// in each file of the instance all the same: an entry that was made elsewhere has carried nothing out, whatever it says.
     ///
     /// # Errors
     /// The store can't be read.

@@ -34,15 +34,18 @@ pub enum Answered {
 }
 
 impl Session {
-    /// The requests with a name that entries from place `from` on carried out, with the place of the entry. One that came to nothing is
+    /// The requests with a name that entries from place `from` on carried out here, with the place of the entry. One that came to nothing is
     /// none of them: it may be made again.
     ///
     /// # Errors
     /// The store can't be read.
     pub fn requests(&self, from: u64) -> Result<Vec<(Request, u64)>, Failure> {
-        let mut found = Vec::new();
+        let (head, mut found) = (self.head()?, Vec::new());
         for sealed in self.entries(from) {
             let sealed = sealed?;
+            if !head.is_own(sealed.sequence) {
+                continue;
+            }
             // What a newer version wrote is no request of this one.
             let Ok(named) = serde_json::from_slice::<Named>(&sealed.bytes) else { continue };
             let kinds = [EntryKind::Run, EntryKind::Apply, EntryKind::Undo, EntryKind::Restore];

@@ -1,7 +1,9 @@
 //! A request that has a name is carried out once, however often it is made and whatever became of the server meanwhile.
 
 use super::{Answer, Server};
+use crate::brought::forged_behind;
 use crate::support::{Machine, probe, todo};
+use hutch_model::ledger::Record;
 use serde_json::{Value, json};
 
 const RUN: &str = "/api/packages/todo/run";
@@ -118,6 +120,31 @@ fn a_request_that_came_to_nothing_may_be_made_again() {
         let refused = server.request("POST", RUN, &headers, Some(&complete.to_string()));
         assert_eq!(refused.status, 400, "{refused:?}");
     }
+}
+
+/// As a request's name is in each file of its instance, somebody can put it on whatever else was kept.
+#[test]
+fn what_a_file_says_was_carried_out_answers_nobody() {
+    let machine = Machine::new();
+    let complete = json!({"arguments": ["complete", "td_0001"]});
+    let server = Server::start(&machine, &[&todo()]);
+    named(&server, &server.operator, "k", RUN, &complete).fault(422, "GUEST_FAILED");
+    server.post(RUN, &json!({"arguments": ["add", "milk"]}));
+    server.post(RUN, &json!({"arguments": ["list"]}));
+    drop(server);
+    forged_behind(&machine, "todo", |entries| {
+        let request = entries.iter().find_map(|(_, record)| record.request);
+        assert!(request.is_some());
+        vec![Record { request, kept: true, ..entries.last().unwrap().1.clone() }]
+    });
+    let taken = machine.run(["instance", "import", "--input", "file", &todo()]).result("instance import");
+    assert_eq!((&taken["entries"], &taken["equal"]), (&json!(1), &json!(1)), "{taken}");
+    let server = Server::start(&machine, &[&todo()]);
+    let done = named(&server, &server.operator, "k", RUN, &complete);
+    assert_eq!((done.status, done.header("idempotency-replayed")), (200, None), "{done:?}");
+    // What was done here since answers as ever.
+    let again = named(&server, &server.operator, "k", RUN, &complete);
+    assert_eq!((lasting(&again), again.header("idempotency-replayed")), (lasting(&done), Some("true")));
 }
 
 #[test]
