@@ -1,12 +1,12 @@
 //! What instance files bring is told from what was done here: it carries out nobody's request, changed no folder here, and makes nothing that was
 //! done here somebody else's.
 
-use crate::support::{Machine, probe};
+use crate::support::{FIXED, Machine, probe, todo};
 use hutch_model::digest::Digest;
 use hutch_model::ledger::{EntryKind, Record, SecretKey};
 use hutch_model::snapshot::MemoryObjects;
 use hutch_store::{MemoryStore, Store, bundle};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// A file of an instance in which more entries follow those that there are: somebody made them of these, with every digest right.
 pub(crate) fn forged_behind(machine: &Machine, slug: &str, more: impl FnOnce(&[(Digest, Record)]) -> Vec<Record>) {
@@ -45,4 +45,36 @@ fn no_folder_that_a_file_says_was_changed_stands_in_the_way() {
     assert_eq!(left, [&json!(3)], "{undone}");
     machine.run(["undo", "--mount", "mine:mnt:rw", "probe"]).result("undo");
     assert_eq!(std::fs::read_to_string(machine.path("mine/a")).unwrap(), "one");
+}
+
+/// Takes the to-do application's instance from one home into another.
+fn carry(from: &Machine, to: &Machine) -> Value {
+    from.run(["instance", "export", "--output", "carried", "todo"]).result("instance export");
+    to.write("carried", std::fs::read(from.path("carried")).unwrap());
+    to.run(["instance", "import", "--input", "carried", &todo()]).result("instance import")
+}
+
+/// The places of the entries that a machine says came from elsewhere, the last first.
+fn from_elsewhere(machine: &Machine) -> Vec<Value> {
+    let listed = machine.run(["ledger", "list", "todo"]).result("ledger list");
+    let items = listed["items"].as_array().unwrap();
+    items.iter().filter(|item| item["from_elsewhere"] == true).map(|item| item["sequence"].clone()).collect()
+}
+
+#[test]
+fn what_was_made_here_stays_so_when_somebody_else_goes_on_with_it() {
+    let (machine, colleague) = (Machine::new(), Machine::new());
+    machine.guest(&[&FIXED[..], &[&todo(), "add", "one"]].concat()).answer();
+    machine.run(["plan", &todo(), "add", "mine"]).result("plan");
+    assert!(from_elsewhere(&machine).is_empty());
+    carry(&machine, &colleague);
+    colleague.todo(&["list"]).answer();
+    assert_eq!(from_elsewhere(&colleague), [3, 2, 1]);
+    assert_eq!(carry(&colleague, &machine)["entries"], 1);
+    assert_eq!(from_elsewhere(&machine), [4]);
+    let shown = |entry: &str| machine.run(["ledger", "show", "todo", entry]).result("ledger show");
+    assert_eq!((shown("@4").get("from_elsewhere"), shown("@3").get("from_elsewhere")), (Some(&json!(true)), None));
+    // The plan is one of this home still, and the last one.
+    assert_eq!(machine.run(["apply", &todo()]).result("apply")["kept"], true);
+    assert_eq!(machine.todo(&["list"]).answer()["count"], 2);
 }

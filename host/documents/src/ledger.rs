@@ -10,6 +10,7 @@ use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::{Entry, EntryKind, Record, Sealed, StreamRecord};
 use hutch_model::outcome::Ending;
+use hutch_store::Head;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -34,6 +35,9 @@ pub struct Summary {
     #[schemars(with = "Option<String>")]
     error: Option<ErrorCode>,
     kept: bool,
+    /// Whether an instance file brought it: nobody here did that
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    from_elsewhere: bool,
     changes: u64,
 }
 
@@ -65,6 +69,9 @@ pub struct EntryAnswer {
     head: String,
     #[schemars(with = "String")]
     previous: Digest,
+    /// Whether an instance file brought it: nobody here did that
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    from_elsewhere: bool,
     #[schemars(with = "Open")]
     record: Record,
     #[schemars(with = "Value")]
@@ -117,7 +124,8 @@ pub struct Tried {
 
 /// One page of the ledger, the last entries first: [`Summary`] of each.
 pub fn list_value(session: &Session, page: &Page) -> Result<Value, Failure> {
-    let total = session.head()?.last.sequence;
+    let head = session.head()?;
+    let total = head.last.sequence;
     let end = total.saturating_sub(u64::from(page.offset));
     let first = end.saturating_sub(u64::from(page.limit)) + 1;
     let mut rows = Vec::new();
@@ -126,7 +134,7 @@ pub fn list_value(session: &Session, page: &Page) -> Result<Value, Failure> {
         if sealed.sequence > end {
             break;
         }
-        rows.push(Summary::of(sealed.hash, sealed.open().map_err(Failure::Entry)?));
+        rows.push(Summary::of(&head, sealed.hash, sealed.open().map_err(Failure::Entry)?));
     }
     rows.reverse();
     Ok(page.part(rows, total))
@@ -137,12 +145,15 @@ pub fn list_value(session: &Session, page: &Page) -> Result<Value, Failure> {
 /// # Errors
 /// The store can't be read.
 pub fn changes_value(session: &Session, page: &Page) -> Result<Value, Failure> {
-    let mut rows = Vec::new();
+    let (head, mut rows) = (session.head()?, Vec::new());
     for sealed in session.entries(1) {
         let sealed = sealed?;
+        if sealed.sequence > head.last.sequence {
+            break;
+        }
         let entry = sealed.open().map_err(Failure::Entry)?;
         if entry.record.changes_state() {
-            rows.push(Summary::of(sealed.hash, entry));
+            rows.push(Summary::of(&head, sealed.hash, entry));
         }
     }
     rows.reverse();
@@ -168,14 +179,15 @@ pub fn last_changes_value(session: &Session, page: &Page) -> Result<Value, Failu
 
 /// Items of the list: at most so many behind a place, the first first.
 pub fn since(session: &Session, after: u64, limit: u32) -> Result<Vec<Value>, Failure> {
-    let entries = session.entries(after.saturating_add(1)).take(limit as usize);
-    entries
-        .map(|sealed| {
-            sealed
-                .map_err(Failure::from)
-                .and_then(|sealed| Ok(json!(Summary::of(sealed.hash, sealed.open().map_err(Failure::Entry)?))))
-        })
-        .collect()
+    let (head, mut items) = (session.head()?, Vec::new());
+    for sealed in session.entries(after.saturating_add(1)).take(limit as usize) {
+        let sealed = sealed?;
+        if sealed.sequence > head.last.sequence {
+            break;
+        }
+        items.push(json!(Summary::of(&head, sealed.hash, sealed.open().map_err(Failure::Entry)?)));
+    }
+    Ok(items)
 }
 
 /// One page of the ledger, the first entries first, each with the bytes that its hash is of.
@@ -193,7 +205,7 @@ pub fn stored_value(session: &Session, page: &Page) -> Result<Value, Failure> {
 }
 
 impl Summary {
-    fn of(hash: Digest, entry: Entry) -> Summary {
+    fn of(head: &Head, hash: Digest, entry: Entry) -> Summary {
         let record = entry.record;
         Summary {
             sequence: entry.sequence,
@@ -207,6 +219,7 @@ impl Summary {
             ending: record.outcome.map(|outcome| outcome.ending),
             error: record.error,
             kept: record.kept,
+            from_elsewhere: !head.is_own(entry.sequence),
         }
     }
 }
@@ -256,6 +269,7 @@ fn entry_answer(session: &Session, sealed: &Sealed) -> Result<EntryAnswer, Failu
         hash: sealed.hash,
         head: sealed.pin().to_string(),
         previous: entry.previous,
+        from_elsewhere: !session.head()?.is_own(entry.sequence),
         record: entry.record,
         output,
         output_omitted,

@@ -406,12 +406,17 @@ impl Work<'_, '_> {
 
     fn history(&self, before: Option<u64>, limit: u64) -> Result<Reply, Failure> {
         let session = self.instance.session(self.at)?;
-        let total = session.head()?.last.sequence;
+        let head = session.head()?;
+        let total = head.last.sequence;
         let end = before.map_or(total, |before| total.min(before.saturating_sub(1)));
         let mut items = Vec::new();
         for sequence in (end.saturating_sub(limit) + 1..=end).rev() {
             let sealed = session.entry(&EntryName::Sequence(sequence))?;
-            items.push(summary(&sealed)?);
+            let mut item = summary(&sealed)?;
+            if !head.is_own(sequence) {
+                item["from_elsewhere"] = true.into();
+            }
+            items.push(item);
         }
         let facts = Facts::new();
         Ok(Reply::Done { document: json!({"items": items, "total": total}), facts })

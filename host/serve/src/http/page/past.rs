@@ -93,7 +93,7 @@ impl View<'_> {
             tr {
                 td { a href={ "/packages/" (self.slug) "/entries/" (sequence) } { (sequence) } }
                 td { (time(&item["at"])) }
-                td { (done_in_words(kind, &words.join(" "))) @if let Some(code) = item["error"].as_str() { " " strong { (code) } } }
+                td { (done_in_words(kind, &words.join(" "))) @if let Some(code) = item["error"].as_str() { " " strong { (code) } } @if item["from_elsewhere"] == true { " (from elsewhere)" } }
                 td.count { (changes) @if item["kept"] != true && changes > 0 { " (not kept)" } }
                 td { @if standing.contains(&sequence) { (self.undo_button(sequence)) } }
             }
@@ -150,6 +150,7 @@ impl View<'_> {
                     tr { th scope="row" { "When" } td { (time(&record["at"])) } }
                     @if !caller.is_null() { (fact("Asked for by", caller)) }
                     @if !record["error"].is_null() { (fact("Error", &record["error"])) }
+                    @if result["from_elsewhere"] == true { (fact("Made", &"elsewhere: an instance file brought it".into())) }
                     (fact("Kept", &record["kept"]))
                     @if !record["outcome"].is_null() { (fact("Fuel", &record["outcome"]["fuel"])) }
                     (fact("Hash", &result["hash"]))
