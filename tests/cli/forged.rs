@@ -160,8 +160,8 @@ fn the_answer_says_what_was_taken_as_told() {
     forged(&machine, "file", |_, _| (), &[]);
     let honest = import(&machine, &["--input", "file"]).result("instance import");
     assert_eq!(
-        (&honest["entries"], &honest["equal"], &honest["as_told"]),
-        (&json!(4), &json!(2), &json!(0)),
+        (&honest["entries"], &honest["equal"], &honest["as_told"], &honest["moved"]),
+        (&json!(4), &json!(2), &json!(0), &json!(1)),
         "{honest}"
     );
     machine.run(["instance", "purge", "--yes", "--instance", "taken", "todo"]).result("instance purge");

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What was taken in.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct TakenIn {
     /// New entries.
@@ -30,6 +30,8 @@ pub struct TakenIn {
     /// How many of them came as records alone, because their states had been dropped where they were made: nothing of them can be made again, and those
     /// that changed the state are among [`as_told`](TakenIn::as_told).
     pub dropped: u64,
+    /// How many of them took changes back or made them again, which nobody here asked for.
+    pub moved: u64,
     /// How many of them are runs that somebody confirmed where they were made, as they tell it: nobody here did.
     pub confirmed: u64,
     /// How many of them are plans of calls that nobody here asked for: carrying one out asks always.
@@ -119,8 +121,7 @@ impl Host {
         secrets: &BTreeMap<String, String>,
         bundles: impl IntoIterator<Item = (Result<B, E>, Option<Pin>)>,
     ) -> Result<TakenIn, E> {
-        let mut all =
-            TakenIn { entries: 0, as_told: 0, dropped: 0, confirmed: 0, plans: 0, by_carried: 0, verified: Vec::new() };
+        let mut all = TakenIn::default();
         let (mut session, makers) = (None, Makers::of(self, (package, earlier), operator, secrets)?);
         for (bundle, head) in bundles {
             let (bundle, there) = (bundle?, session.take());
@@ -136,6 +137,7 @@ impl Host {
             all.entries += taken.entries;
             all.as_told += taken.as_told;
             all.dropped += taken.dropped;
+            all.moved += taken.moved;
             all.confirmed += taken.confirmed;
             all.plans += taken.plans;
             all.by_carried += taken.by_carried;
@@ -208,7 +210,7 @@ impl Host {
         has(trial.store(), head)?;
         settled(&before, &trial.head()?)?;
         let entries = trial.entries(before.last.sequence.saturating_add(1)).collect::<Result<Vec<_>, _>>()?;
-        let (mut as_told, mut dropped, mut confirmed, mut plans, mut by_carried) = (0, 0, 0, 0, 0);
+        let mut taken = TakenIn { entries: new, ..TakenIn::default() };
         let kept_from = trial.head()?.retained_from;
         let is_kept = |sealed: &Sealed| sealed.sequence >= kept_from;
         for sealed in &entries {
@@ -221,20 +223,21 @@ impl Host {
             }
             within(&trial, (sealed.sequence, kept_from), &record, limits)?;
             follows(&trial, sealed.sequence, &record)?;
-            as_told += u64::from(match is_kept(sealed) {
+            taken.as_told += u64::from(match is_kept(sealed) {
                 true => told(&trial, package, sealed.sequence, &record)?,
                 false => record.changes_state(),
             });
-            dropped += u64::from(!is_kept(sealed));
+            taken.dropped += u64::from(!is_kept(sealed));
+            let is_move = matches!(record.kind, EntryKind::Undo | EntryKind::Restore);
+            taken.moved += u64::from(is_move && record.changes_state());
             let is_confirmed = record.invocation.as_ref().is_some_and(|invocation| invocation.confirmed);
-            confirmed += u64::from(record.outcome.is_some() && is_confirmed);
-            plans += u64::from(record.outcome.is_some() && record.kind == EntryKind::Plan);
+            taken.confirmed += u64::from(record.outcome.is_some() && is_confirmed);
+            taken.plans += u64::from(record.outcome.is_some() && record.kind == EntryKind::Plan);
             // Before the first guest starts: behind a ring nothing is compiled.
             if is_kept(sealed) {
                 self.load_again(package, sealed);
             }
         }
-        let mut verified = Vec::new();
         for sealed in &entries {
             let record = sealed.open().map_err(Failure::Entry)?.record;
             let package = makers.of_entry(&record).package;
@@ -247,14 +250,14 @@ impl Host {
                     return Err(Failure::BundleUnproved { sequence: sealed.sequence, reason });
                 }
                 other => {
-                    by_carried += u64::from(other == Verified::Equal && package.is_carried());
-                    verified.push((sealed.clone(), other));
+                    taken.by_carried += u64::from(other == Verified::Equal && package.is_carried());
+                    taken.verified.push((sealed.clone(), other));
                 }
             }
         }
         // A preview's store is one over the other: there the next bundle finds it.
         session.store.take(&entries, trial.store(), &session.as_owner(makers.now.package))?;
-        Ok((TakenIn { entries: new, as_told, dropped, confirmed, plans, by_carried, verified }, session))
+        Ok((taken, session))
     }
 }
 

@@ -164,7 +164,7 @@ export class Hutch {
     slug: string,
     bundle: Uint8Array,
     options?: InstanceOptions & { compile_time_ms?: number; limits?: Record<string, number> },
-  ): Promise<{ entries: number; as_told: number; dropped: number; confirmed: number; plans: number; by_carried: number; verified: Verified }>;
+  ): Promise<{ entries: number; as_told: number; dropped: number; moved: number; confirmed: number; plans: number; by_carried: number; verified: Verified }>;
 }
 
 /** Files by path as the one file that `hutch pack` makes of them. */

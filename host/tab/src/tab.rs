@@ -304,7 +304,7 @@ impl Tab {
             taken.verified.into_iter().map(|(sealed, verified)| shown::verified(&sealed, verified)).collect();
         let told = json!({
             "entries": taken.entries, "as_told": taken.as_told, "dropped": taken.dropped,
-            "confirmed": taken.confirmed, "plans": taken.plans, "by_carried": taken.by_carried,
+            "moved": taken.moved, "confirmed": taken.confirmed, "plans": taken.plans, "by_carried": taken.by_carried,
             "verified": { "items": items },
         });
         Ok((told, Vec::new()))

@@ -123,6 +123,8 @@ pub(crate) struct InstanceImported {
     pub(crate) as_told: u64,
     /// Entries that came as records alone, because their states had been dropped: nothing of them is proved
     pub(crate) dropped: u64,
+    /// Moves that took changes back or made them again, which nobody here asked for
+    pub(crate) moved: u64,
     /// Runs that a person confirmed elsewhere, as the files tell it, and nobody here
     pub(crate) confirmed: u64,
     /// Plans of calls that nobody here asked for: carrying one out, by its name, asks always

@@ -305,6 +305,7 @@ fn import(global: &Global, own: &InstanceImportArguments, output: &Output) -> Re
         not_reproducible: count(|verified| matches!(verified, Verified::NotReproducible(_))),
         as_told: taken.as_told,
         dropped: taken.dropped,
+        moved: taken.moved,
         confirmed: taken.confirmed,
         plans: taken.plans,
         last: taken.verified.last().map(|(sealed, _)| sealed.pin().into()),
