@@ -107,7 +107,37 @@ fn no_bound_is_missing() {
         let names = quoted(bound).filter_map(|one| Some(one.split_once(" = ")?.0));
         known.extend(names.map(|name| (file.to_owned(), name.to_owned())));
     }
-    let (mut folders, mut found) = (vec![repository().join("host")], BTreeSet::new());
+    let mut found = BTreeSet::new();
+    for (file, source) in sources("host") {
+        let names = source.lines().filter_map(|line| line.split_once("const ")?.1.split_once(": "));
+        let bounds = names.filter(|(name, _)| KINDS.iter().any(|kind| name.ends_with(kind)));
+        found.extend(bounds.map(|(name, _)| (file.clone(), name.to_owned())));
+    }
+    let missing: Vec<_> = found.difference(&known).collect();
+    assert!(missing.is_empty(), "SECURITY.md has no row for {missing:?}");
+    let gone: Vec<_> =
+        OTHERS.iter().filter(|(file, name)| !found.contains(&((*file).to_owned(), (*name).to_owned()))).collect();
+    assert!(gone.is_empty(), "there is no {gone:?}");
+}
+
+/// What a registry, a layout or a signature says is measured by the one function that reads it. Credentials, which an operator keeps, are
+/// read beside it.
+#[test]
+fn what_registries_say_is_read_by_one_function() {
+    let reads = ["json::from_slice", "json::from_str", "json::from_reader", "Deserializer::from_", "document::read"];
+    let mut found = Vec::new();
+    for (file, source) in sources("host/registry/src") {
+        let lines = source.lines().filter(|line| reads.iter().any(|read| line.contains(*read)));
+        found.extend(lines.map(|_| file.clone()));
+    }
+    found.sort();
+    let operators = "host/registry/src/remote/credentials.rs";
+    assert_eq!(found, ["host/registry/src/pulled.rs", operators, operators]);
+}
+
+/// The sources below a folder, tests aside, each with its path.
+fn sources(below: &str) -> Vec<(String, String)> {
+    let (mut folders, mut found) = (vec![repository().join(below)], Vec::new());
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder").flatten() {
             let path = entry.path();
@@ -116,18 +146,11 @@ fn no_bound_is_missing() {
                 true if !["tests", "target", "examples", "npm"].contains(&name.as_str()) => folders.push(path),
                 false if name.ends_with(".rs") && !name.contains("tests") => {
                     let file = path.strip_prefix(repository()).expect("below it").to_string_lossy().into_owned();
-                    let source = fs::read_to_string(&path).expect("a text");
-                    let names = source.lines().filter_map(|line| line.split_once("const ")?.1.split_once(": "));
-                    let bounds = names.filter(|(name, _)| KINDS.iter().any(|kind| name.ends_with(kind)));
-                    found.extend(bounds.map(|(name, _)| (file.clone(), name.to_owned())));
+                    found.push((file, fs::read_to_string(&path).expect("a text")));
                 }
                 _ => {}
             }
         }
     }
-    let missing: Vec<_> = found.difference(&known).collect();
-    assert!(missing.is_empty(), "SECURITY.md has no row for {missing:?}");
-    let gone: Vec<_> =
-        OTHERS.iter().filter(|(file, name)| !found.contains(&((*file).to_owned(), (*name).to_owned()))).collect();
-    assert!(gone.is_empty(), "there is no {gone:?}");
+    found
 }

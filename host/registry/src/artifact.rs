@@ -16,6 +16,9 @@ use std::collections::BTreeMap;
 pub(crate) const MANIFEST_BYTES_MAX: u64 = 4 << 20;
 /// The most bytes of a config: what clients hold in memory.
 pub(crate) const CONFIG_BYTES_MAX: u64 = 32 << 20;
+/// The most memory that a document takes once it is read: lists of 4 MiB, as registries write them, are estimated at 40 to 80 MiB, and a
+/// config of 32 MiB and as many files as a package may have at 91.
+pub(crate) const DOCUMENT_MEMORY_MAX: u64 = 128 << 20;
 /// The form of the package in the config.
 pub(crate) const SCHEMA: u32 = 1;
 /// Nothing of a package depends on when it is pushed.
@@ -42,6 +45,16 @@ pub enum ArtifactError {
         /// How many.
         bytes: u64,
         /// How many there may be.
+        max: u64,
+    },
+    /// A document that would take more memory than it may once it is read.
+    #[error("the {what} would take {takes} bytes of memory, {max} allowed")]
+    Memory {
+        /// Which part.
+        what: &'static str,
+        /// How much it would take at most.
+        takes: u64,
+        /// How much it may.
         max: u64,
     },
     /// More of something than is looked at.

@@ -2,10 +2,10 @@
 //! `oras --oci-layout` read and write it. It needs no network, and goes where a stick goes.
 
 use crate::artifact::{ArtifactError, MANIFEST_BYTES_MAX, held, json};
-use crate::documents::{Descriptor, Index, MANIFEST, Manifest};
+use crate::documents::{Descriptor, Index, Manifest};
 use crate::failure::RegistryError;
 use crate::pulled::parsed;
-use crate::signature::BUNDLE;
+use crate::signature::{BUNDLE, Referrers};
 use cap_std::fs::{Dir, OpenOptions};
 use hutch_model::sha256::Sha256;
 use std::collections::BTreeSet;
@@ -110,13 +110,13 @@ impl Layout {
         self.write(INDEX, &json(&index)?)
     }
 
-    /// What the index lists and says that it is about a manifest, each as what it says of itself. What can't be read and is not listed as a
-    /// signature is somebody else's.
-    pub(crate) fn listed(&self, subject: Sha256) -> Result<Vec<Descriptor>, RegistryError> {
-        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-        let is_small = |entry: &Descriptor| entry.media_type == MANIFEST && entry.size <= REFERRER_BYTES_MAX;
-        for mut entry in self.index()?.descriptors().filter(is_small) {
-            if !seen.insert(entry.digest.hex()) {
+    /// What the index lists and says that it is about a manifest, each as what it says of itself. What is listed as something else than a
+    /// signature is not read. What can't be read and is not listed as one is somebody else's.
+    pub(crate) fn listed(&self, subject: Sha256) -> Result<Referrers, RegistryError> {
+        let (mut found, mut seen) = (Referrers::default(), BTreeSet::new());
+        let is_meant = |entry: &Descriptor| Referrers::is_meant(entry) && entry.size <= REFERRER_BYTES_MAX;
+        for mut entry in self.index()?.descriptors().filter(is_meant) {
+            if !seen.insert(entry.digest) {
                 continue;
             }
             let bytes = match self.read(&at(entry.digest), "manifest", REFERRER_BYTES_MAX) {
@@ -124,10 +124,11 @@ impl Layout {
                 Err(error) if entry.artifact_type.as_deref() == Some(BUNDLE) => return Err(error),
                 Ok(None) | Err(_) => continue,
             };
-            let Ok(manifest) = serde_json::from_slice::<Manifest>(&bytes) else { continue };
+            let Ok(manifest) = parsed::<Manifest>("manifest", &bytes) else { continue };
             if manifest.subject.is_some_and(|about| about.digest == subject) {
                 entry.artifact_type = entry.artifact_type.or(manifest.artifact_type);
-                found.push(entry);
+                // Its digest is held against its bytes when it is asked for.
+                found.take(&entry)?;
             }
         }
         Ok(found)

@@ -2,14 +2,16 @@
 //! the config (what activates a package), the layer (what runs). Nothing is believed: what comes out must be the package whose digest
 //! was announced.
 
-use crate::artifact::{ArtifactError, CONFIG_BYTES_MAX, MANIFEST_BYTES_MAX, SCHEMA, held};
+use crate::artifact::{ArtifactError, CONFIG_BYTES_MAX, DOCUMENT_MEMORY_MAX, MANIFEST_BYTES_MAX, SCHEMA, held};
 use crate::documents::{self, Config, Descriptor, File, INDEX, MANIFEST, Manifest, WASM, WASM_CONFIG};
 use data_encoding::BASE64;
 use hutch::package::{Outline, PackWriter, PackageBounds, Source};
 use hutch_model::digest::Digest;
+use hutch_model::document::DocumentSize;
 use hutch_model::limits::Limit;
 use hutch_model::names::PackagePath;
 use hutch_model::sha256::Sha256;
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 /// A manifest that is that of a package.
@@ -40,10 +42,9 @@ impl Head {
         held("manifest", bytes.len() as u64, MANIFEST_BYTES_MAX)?;
         let digest = Sha256::of(bytes);
         same("manifest", digest, announced.unwrap_or(digest))?;
-        let kind = hutch_model::document::read(bytes)
-            .map_err(|error| ArtifactError::Malformed { what: "manifest", reason: error.to_string() })?;
+        let kind = parsed::<Value>("manifest", bytes)?.get("mediaType").and_then(Value::as_str).map(str::to_owned);
         let refused = |why: String| Err(ArtifactError::NotAPackage(why));
-        match kind.get("mediaType").and_then(serde_json::Value::as_str) {
+        match kind.as_deref() {
             Some(MANIFEST) => {}
             Some(INDEX) => return refused("it is a list of artifacts, not one".to_owned()),
             Some(other) => return refused(format!("it is of the type {other:?}")),
@@ -246,6 +247,21 @@ pub(crate) fn same(what: &'static str, found: Sha256, announced: Sha256) -> Resu
     }
 }
 
+/// A document that somebody else wrote.
 pub(crate) fn parsed<'b, T: serde::Deserialize<'b>>(what: &'static str, bytes: &'b [u8]) -> Result<T, ArtifactError> {
-    serde_json::from_slice(bytes).map_err(|error| ArtifactError::Malformed { what, reason: error.to_string() })
+    parsed_within(what, bytes, DOCUMENT_MEMORY_MAX)
+}
+
+/// The same, which takes at most so much memory: it is measured before it is read, since a byte can take more than a hundred. Nothing in this
+/// crate reads what others wrote in another way.
+pub(crate) fn parsed_within<'b, T: serde::Deserialize<'b>>(
+    what: &'static str,
+    bytes: &'b [u8],
+    max: u64,
+) -> Result<T, ArtifactError> {
+    let malformed = |error: serde_json::Error| ArtifactError::Malformed { what, reason: error.to_string() };
+    match DocumentSize::of(bytes).map_err(malformed)?.memory_bytes {
+        takes if takes > max => Err(ArtifactError::Memory { what, takes, max }),
+        _ => serde_json::from_slice(bytes).map_err(malformed),
+    }
 }

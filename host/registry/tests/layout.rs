@@ -4,7 +4,9 @@
 
 use hutch::package::{Package, PackageBounds, Source};
 use hutch_model::error_code::ErrorCode;
-use hutch_registry::{Artifact, ArtifactError, Layout, PrivateKey, Reference, RegistryError, Repository, Sha256, sign};
+use hutch_registry::{
+    Artifact, ArtifactError, Head, Layout, PrivateKey, Reference, RegistryError, Repository, Sha256, sign,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -169,6 +171,41 @@ fn what_others_wrote_is_left_alone_and_refuses_nothing() {
         assert!(repository.tags().unwrap().is_empty(), "{nothing}");
         assert!(matches!(repository.head(&named("1")), Err(RegistryError::Missing(_))));
     }
+}
+
+#[test]
+fn a_document_that_would_take_much_memory_is_refused_before_it_is_read() {
+    let (folder, repository) = stocked();
+    // Less than a MiB, and more than a hundred times that in memory.
+    let small = r#"{"":0},"#.repeat(140_000);
+    let kind = "application/vnd.oci.image.index.v1+json";
+    let list = format!(r#"{{"schemaVersion":2,"mediaType":"{kind}","manifests":[],"more":[{small}0]}}"#);
+    let takes_much = |error: ArtifactError, part: &str| {
+        let is_it = matches!(&error, ArtifactError::Memory { what, takes, max } if *what == part && takes > max);
+        assert!(is_it, "{part}: {error}");
+    };
+    takes_much(Head::read(list.as_bytes(), None).unwrap_err(), "manifest");
+    let refused = |error: RegistryError, part: &str| {
+        assert_eq!(error.code(), ErrorCode::ArtifactInvalid);
+        match error {
+            RegistryError::Artifact(error) => takes_much(error, part),
+            other => panic!("{part}: {other}"),
+        }
+    };
+    // Under the tag of a package's signatures.
+    let (digest, tag) = (Sha256::of(list.as_bytes()), format!("sha256-{}", artifact().digest().hex()));
+    let annotations = json!({"org.opencontainers.image.ref.name": tag});
+    let entry = json!({"mediaType": kind, "digest": digest, "size": list.len(), "annotations": annotations});
+    let mut written = index(folder.path());
+    written["manifests"].as_array_mut().unwrap().push(entry);
+    fs::write(blob(folder.path(), digest), &list).unwrap();
+    fs::write(folder.path().join("index.json"), written.to_string()).unwrap();
+    assert!(!pull(&repository, "1").unwrap().is_empty());
+    refused(repository.bundles(artifact().digest()).unwrap_err(), "list of signatures");
+    // In the place of the index itself.
+    fs::write(folder.path().join("index.json"), &list).unwrap();
+    refused(repository.tags().unwrap_err(), "index");
+    refused(repository.head(&named("1")).unwrap_err(), "index");
 }
 
 #[test]

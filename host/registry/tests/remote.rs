@@ -428,7 +428,11 @@ fn tags_come_page_by_page_from_this_host_and_not_without_end() {
     assert_eq!(found.unwrap(), ["1.0.0", "a", "b"]);
     assert!(asked(|_, _| Answered::new(200, r#"{"name":"acme/todo","tags":null}"#)).unwrap().is_empty());
     type Answers = fn(&Asked, &str) -> Answered;
-    let hostile: [(Answers, ErrorCode); 5] = [
+    let hostile: [(Answers, ErrorCode); 6] = [
+        (
+            |_, _| Answered::new(200, format!(r#"{{"tags":[{}"a"]}}"#, r#""a","#.repeat(100_000))),
+            ErrorCode::RegistryFailed,
+        ),
         (|_, _| next_page("/v2/acme/todo/tags/list?again"), ErrorCode::RegistryFailed),
         (|_, _| next_page("http://elsewhere.example/tags"), ErrorCode::RegistryFailed),
         (|_, _| next_page("ftp://elsewhere.example/tags"), ErrorCode::RegistryFailed),

@@ -427,6 +427,36 @@ fn signatures_are_counted_and_nothing_else() {
     let error = repository.bundles(made.artifact.digest()).unwrap_err();
     assert_eq!(error.code(), ErrorCode::ArtifactInvalid);
     assert_eq!(error.to_string(), "there are 65 signatures of the package, 64 allowed");
+    // They are counted as they come, and one more than are looked at is not made.
+    double.instead(|asked| asked.target.contains("/referrers/").then(|| list(&entries(5_000, ""))));
+    let error = repository.bundles(made.artifact.digest()).unwrap_err().to_string();
+    assert!(error.starts_with("there are 257 things about the package") && error.ends_with("256 allowed"), "{error}");
+    double.instead(move |asked| asked.target.contains("/referrers/").then(|| list(&bundles(64))));
+    let before = double.asked().len();
+    let error = repository.attach(made.artifact.manifest(), &self::made().bundle).unwrap_err();
+    assert_eq!(error.to_string(), "there are 65 signatures of the package, 64 allowed");
+    assert!(double.asked().iter().skip(before).all(|asked| asked.method == "GET"), "something was sent");
+    // A list that would take much memory is not read.
+    let much = format!(r#"{{"manifests":[],"more":[{}0]}}"#, r#"{"":0},"#.repeat(140_000));
+    let much = Answered::new(200, much).header("content-type", INDEX);
+    double.instead(move |asked| asked.target.contains("/referrers/").then(|| much.clone()));
+    let error = repository.bundles(made.artifact.digest()).unwrap_err().to_string();
+    assert!(error.starts_with("the list of referrers would take"), "{error}");
+}
+
+#[test]
+fn a_bundle_that_would_take_much_memory_is_broken() {
+    let made = made();
+    for (count, is_read) in [(1_000, true), (40_000, false)] {
+        let verdict = made.with(|bundle| {
+            bundle["verificationMaterial"]["tlogEntries"] = vec![json!({"": 0}); count].into();
+        });
+        match verdict {
+            Verdict::Good { .. } => assert!(is_read, "{count}"),
+            Verdict::Broken { reason } => assert!(!is_read && reason.contains("memory"), "{count}: {reason}"),
+            other => panic!("{count}: {other:?}"),
+        }
+    }
 }
 
 #[test]

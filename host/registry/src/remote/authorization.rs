@@ -6,6 +6,7 @@ use super::connection::{Answer, Connection, Origin};
 use super::credentials::{self, Credential};
 use super::{Call, Surroundings};
 use crate::failure::RegistryError;
+use crate::pulled::parsed;
 use data_encoding::BASE64;
 use http_auth::ChallengeParser;
 use serde::Deserialize;
@@ -120,7 +121,7 @@ impl Authorization {
             let why = format!("{} gives no token: {}", giver.host(), answer.reason());
             return Err(if credential.is_none() { self.unknown() } else { self.refused(&why) });
         }
-        let token: Option<Token> = serde_json::from_slice(&answer.body).ok();
+        let token: Option<Token> = parsed("token", &answer.body).ok();
         let token = token.and_then(|token| token.token.or(token.access_token));
         // It becomes a header.
         let token = token.filter(|token| !token.is_empty() && token.bytes().all(|byte| byte.is_ascii_graphic()));

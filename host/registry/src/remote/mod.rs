@@ -13,6 +13,7 @@ use crate::artifact::{ArtifactError, MANIFEST_BYTES_MAX};
 use crate::documents::{Descriptor, INDEX, Index, MANIFEST};
 use crate::failure::RegistryError;
 use crate::pulled::{parsed, same};
+use crate::signature::Referrers;
 use authorization::{Authorization, encoded};
 use connection::{Answer, Connection, Origin};
 use hutch_model::sha256::Sha256;
@@ -68,6 +69,8 @@ const REASON_BYTES_MAX: u64 = 64 << 10;
 /// How many tags are asked for at once, and how often; a registry may give fewer.
 const TAGS_OF_PAGE: u32 = 1000;
 const TAG_PAGES_MAX: u32 = 20;
+/// The most tags, however many a registry gives at once.
+const TAGS_MAX: usize = 100_000;
 /// How many pages of what is about a manifest are read: a registry may know many things about one, and give few at once.
 const REFERRER_PAGES_MAX: u32 = 100;
 /// The most bytes of a list, all pages together.
@@ -153,23 +156,26 @@ impl Remote {
         }
     }
 
-    /// What the registry itself lists as being of a kind and about a manifest, with what it lists besides; `None` if it keeps no such list.
-    pub(crate) fn listed(&self, subject: Sha256, kind: &str) -> Result<Option<Vec<Descriptor>>, RegistryError> {
+    /// What the registry itself lists as being of a kind and about a manifest; nothing if it keeps no such list.
+    pub(crate) fn listed(&self, subject: Sha256, kind: &str) -> Result<Referrers, RegistryError> {
         let call = Call { accept: Some(INDEX.to_owned()), ..Call::read("GET", MANIFEST_BYTES_MAX) };
         let target = format!("{}?artifactType={}", self.at(&format!("referrers/{subject}")), encoded(kind));
-        let (mut found, mut is_kept) = (Vec::new(), false);
+        let (mut found, mut is_kept) = (Referrers::default(), false);
         self.pages(target, &call, REFERRER_PAGES_MAX, "for the list of referrers", |answer| {
             // Some registries answer everything they do not know with a page.
             let is_list = answer.kind.as_deref().is_some_and(|kind| kind.starts_with(INDEX));
             match answer.status {
-                200 if is_list => found.extend(parsed::<Index>("list of referrers", &answer.body)?.descriptors()),
+                200 if is_list => {
+                    let list: Index = parsed("list of referrers", &answer.body)?;
+                    list.descriptors().try_for_each(|entry| found.take(&entry))?;
+                }
                 200 | 400 | 404 | 405 if !is_kept => return Ok(false),
                 _ => return Err(self.refused("for the list of referrers", answer)),
             }
             is_kept = true;
             Ok(true)
         })?;
-        Ok(is_kept.then_some(found))
+        Ok(found)
     }
 
     /// The names that things have there.
@@ -182,7 +188,10 @@ impl Remote {
             }
             // A repository without any says null.
             tags.extend(parsed::<Tags>("list of tags", &answer.body)?.tags.unwrap_or_default());
-            Ok(true)
+            match tags.len() > TAGS_MAX {
+                true => Err(self.answer("for its tags", format!("it has more than {TAGS_MAX} tags"))),
+                false => Ok(true),
+            }
         })?;
         Ok(tags)
     }

@@ -5,6 +5,7 @@ use super::certificates::{Holder, Root};
 use super::key::{NotAKey, PrivateKey, PublicKey};
 use super::signer::{Identity, Signer};
 use crate::artifact::Artifact;
+use crate::pulled::parsed_within;
 use hutch_model::manifest::Manifest;
 use hutch_model::sha256::Sha256;
 use hutch_model::statement::{
@@ -16,6 +17,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";
 /// The most bytes of a bundle.
 pub const BUNDLE_BYTES_MAX: u64 = 1 << 20;
+/// The most memory that a bundle, or the statement in it, takes once it is read.
+const BUNDLE_MEMORY_MAX: u64 = 32 << 20;
 const BUNDLES: &str = "application/vnd.dev.sigstore.bundle";
 /// What cosign says of a thing that is signed and nothing more.
 pub const SIGNED: &str = "https://sigstore.dev/cosign/sign/v1";
@@ -166,8 +169,12 @@ pub fn has_signed(payload: &[u8], signatures: &[Signature], key: &PublicKey) -> 
 
 /// What the statement in a bundle says, whoever signed it; nothing if there is none. Good for where to keep it, and for nothing else.
 pub fn predicate_type(bundle: &[u8]) -> Option<String> {
-    let envelope = serde_json::from_slice::<Bundle>(bundle).ok()?.dsse_envelope?;
-    Some(serde_json::from_slice::<Statement>(&envelope.payload().ok()?).ok()?.predicate_type)
+    let envelope = read::<Bundle>("bundle", bundle).ok()?.dsse_envelope?;
+    Some(read::<Statement>("statement", &envelope.payload().ok()?).ok()?.predicate_type)
+}
+
+fn read<'b, T: Deserialize<'b>>(what: &'static str, bytes: &'b [u8]) -> Result<T, String> {
+    parsed_within(what, bytes, BUNDLE_MEMORY_MAX).map_err(|error| error.to_string())
 }
 
 /// What is at hand, which a statement must be about.
@@ -186,11 +193,10 @@ pub fn check(bundle: &[u8], about: &About, signers: &[Signer], root: &Root) -> V
 }
 
 fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result<Verdict, String> {
-    let malformed = |what: &str, error: serde_json::Error| format!("the {what} is malformed: {error}");
     if text.len() as u64 > BUNDLE_BYTES_MAX {
         return Err(format!("the bundle has {} bytes, {BUNDLE_BYTES_MAX} allowed", text.len()));
     }
-    let bundle: Bundle = serde_json::from_slice(text).map_err(|error| malformed("bundle", error))?;
+    let bundle: Bundle = read("bundle", text)?;
     if !bundle.media_type.starts_with(BUNDLES) {
         return Err(format!("the bundle is of the type {:?}", bundle.media_type));
     }
@@ -202,7 +208,7 @@ fn judged(text: &[u8], about: &About, signers: &[Signer], root: &Root) -> Result
         return Err(format!("the envelope has {} signatures, and a bundle has one", envelope.signatures.len()));
     };
     let (payload, signature) = (envelope.payload()?, signed.bytes()?);
-    let statement: Statement = serde_json::from_slice(&payload).map_err(|error| malformed("statement", error))?;
+    let statement: Statement = read("statement", &payload)?;
     if !STATEMENT_TYPES.contains(&statement.kind.as_str()) {
         return Err(format!("the statement is of the type {:?}", statement.kind));
     }

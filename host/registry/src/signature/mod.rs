@@ -19,4 +19,5 @@ pub use bundle::{
 pub use certificates::Root;
 pub use key::{NotAKey, PrivateKey, PublicKey};
 pub use provenance::{NotAttested, attest};
+pub(crate) use referrers::Referrers;
 pub use signer::{Identity, NotASigner, Signer};

@@ -3,7 +3,8 @@
 
 use super::bundle::{BUNDLE_BYTES_MAX, PROVENANCE, stated, subjects};
 use super::key::{NotAKey, PrivateKey};
-use crate::artifact::Artifact;
+use crate::artifact::{Artifact, ArtifactError};
+use crate::pulled::parsed;
 use hutch_model::manifest::Manifest;
 use hutch_model::sha256::Sha256;
 use hutch_model::statement::Subject;
@@ -59,7 +60,10 @@ pub fn attest(
     key: &PrivateKey,
 ) -> Result<Vec<u8>, NotAttested> {
     let malformed = |reason: &str| NotAttested::Malformed(reason.to_owned());
-    let record: Record = serde_json::from_slice(record).map_err(|error| malformed(&error.to_string()))?;
+    let record: Record = parsed("record", record).map_err(|error| match error {
+        ArtifactError::Malformed { reason, .. } => NotAttested::Malformed(reason),
+        error => NotAttested::Malformed(error.to_string()),
+    })?;
     if record.schema != RECORD {
         return Err(NotAttested::Malformed(format!("its schema is {:?}, and {RECORD:?} is known", record.schema)));
     }

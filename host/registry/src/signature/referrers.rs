@@ -9,7 +9,8 @@ use crate::failure::RegistryError;
 use crate::pulled::parsed;
 use crate::repository::Repository;
 use hutch_model::sha256::Sha256;
-use std::collections::{BTreeMap, BTreeSet};
+use serde_json::Value;
+use std::collections::BTreeMap;
 
 const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 const EMPTY_TEXT: &[u8] = b"{}";
@@ -19,6 +20,44 @@ const SIGNATURES_MAX: usize = 64;
 const UNKNOWN_MAX: usize = 256;
 /// How often a list is written again that another program wrote meanwhile.
 const TRIES: usize = 3;
+
+/// What says in a list that it is a signature of a manifest, and what does not say of what kind it is: lists of others may leave that to the
+/// manifest. Each once, and counted as it comes. How much else is said about a manifest is no matter, or anybody who may say something could
+/// hide them.
+#[derive(Default)]
+pub(crate) struct Referrers(Vec<Referrer>);
+
+struct Referrer {
+    digest: Sha256,
+    /// Whether it says that it is a signature.
+    says_so: bool,
+}
+
+impl Referrers {
+    /// Whether an entry is a signature, or may be one.
+    pub(crate) fn is_meant(entry: &Descriptor) -> bool {
+        entry.media_type == MANIFEST && kind(entry).is_none_or(|kind| kind == BUNDLE)
+    }
+
+    /// Takes an entry in, if it is meant.
+    ///
+    /// # Errors
+    /// There are more than are looked at.
+    pub(crate) fn take(&mut self, entry: &Descriptor) -> Result<(), ArtifactError> {
+        if Referrers::is_meant(entry) && !self.holds(entry.digest) {
+            self.0.push(Referrer { digest: entry.digest, says_so: kind(entry).is_some() });
+            let signatures = self.0.iter().filter(|known| known.says_so).count();
+            few("signatures of the package", signatures, SIGNATURES_MAX)?;
+            let unknown = self.0.len() - signatures;
+            few("things about the package that do not say what they are", unknown, UNKNOWN_MAX)?;
+        }
+        Ok(())
+    }
+
+    fn holds(&self, digest: Sha256) -> bool {
+        self.0.iter().any(|known| known.digest == digest)
+    }
+}
 
 impl Repository {
     /// Keeps a bundle as one about this manifest. Whether it was not there before.
@@ -45,13 +84,16 @@ impl Repository {
         let mut entry = Descriptor::of(MANIFEST, &manifest);
         entry.artifact_type = Some(BUNDLE.to_owned());
         entry.annotations = BTreeMap::from(annotations);
-        if self.referrers(about.digest)?.iter().any(|known| known.digest == entry.digest) {
+        let mut known = self.referrers(about.digest)?;
+        if known.holds(entry.digest) {
             return Ok(false);
         }
+        // One more than are looked at would be in the way of all.
+        known.take(&entry)?;
         self.put_blob(&config, EMPTY_TEXT)?;
         self.put_blob(&layer, bundle)?;
         self.put_manifest(&entry.digest.to_string(), MANIFEST, &manifest)?;
-        if self.listed(about.digest)?.into_iter().flatten().any(|known| known.digest == entry.digest) {
+        if self.listed(about.digest)?.holds(entry.digest) {
             return Ok(true);
         }
         let tag = fallback(about.digest);
@@ -79,18 +121,18 @@ impl Repository {
     /// What is listed can't be had, or is not what its digest names.
     pub fn bundles(&self, subject: Sha256) -> Result<Vec<Vec<u8>>, RegistryError> {
         let mut found = Vec::new();
-        for entry in self.referrers(subject)? {
-            let name = entry.digest.to_string();
+        for Referrer { digest, says_so } in self.referrers(subject)?.0 {
+            let name = digest.to_string();
             let bytes = self.manifest(&name)?.ok_or_else(|| RegistryError::Missing(format!("signature {name}")))?;
             let announced = Sha256::of(&bytes);
-            if announced != entry.digest {
+            if announced != digest {
                 let (found, announced) = (announced.to_string(), name);
                 return Err(ArtifactError::Digest { what: "signature's manifest", found, announced }.into());
             }
             let manifest: Manifest = match parsed("signature's manifest", &bytes) {
                 Ok(manifest) => manifest,
                 // Somebody else's, who does not even say that it is a signature.
-                Err(_) if kind(&entry).is_none() => continue,
+                Err(_) if !says_so => continue,
                 Err(error) => return Err(error.into()),
             };
             let is_about = manifest.subject.is_some_and(|about| about.digest == subject);
@@ -106,28 +148,20 @@ impl Repository {
         Ok(found)
     }
 
-    /// What says that it is a signature of a manifest, from both lists, and what does not say of what kind it is: lists of others may leave
-    /// that to the manifest. How much else is said about a manifest is no matter, or anybody who may say something could hide them.
-    fn referrers(&self, subject: Sha256) -> Result<Vec<Descriptor>, RegistryError> {
-        let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
-        let tagged = self.tagged(subject)?;
-        let tagged = tagged.iter().flat_map(Index::descriptors);
-        for entry in self.listed(subject)?.into_iter().flatten().chain(tagged) {
-            let is_meant = entry.media_type == MANIFEST && kind(&entry).is_none_or(|kind| kind == BUNDLE);
-            if is_meant && seen.insert(entry.digest) {
-                found.push(entry);
-            }
+    /// What both lists name.
+    fn referrers(&self, subject: Sha256) -> Result<Referrers, RegistryError> {
+        let mut found = self.listed(subject)?;
+        if let Some(tagged) = self.tagged(subject)? {
+            tagged.descriptors().try_for_each(|entry| found.take(&entry))?;
         }
-        let known = found.iter().filter(|entry| kind(entry).is_some()).count();
-        few("signatures of the package", known, SIGNATURES_MAX)?;
-        few("things about the package that do not say what they are", found.len() - known, UNKNOWN_MAX)?;
         Ok(found)
     }
 
-    fn listed(&self, subject: Sha256) -> Result<Option<Vec<Descriptor>>, RegistryError> {
+    /// What the repository itself lists.
+    fn listed(&self, subject: Sha256) -> Result<Referrers, RegistryError> {
         match self {
             Repository::Remote(remote) => remote.listed(subject, BUNDLE),
-            Repository::Layout(layout) => layout.listed(subject).map(Some),
+            Repository::Layout(layout) => layout.listed(subject),
         }
     }
 
@@ -137,13 +171,14 @@ impl Repository {
         if Sha256::of(&bytes) == subject {
             return Ok(None);
         }
-        let found: serde_json::Value = parsed("list of signatures", &bytes)?;
-        let kind = found.get("mediaType").unwrap_or(&serde_json::Value::Null);
-        match (kind, found.get("manifests")) {
-            (serde_json::Value::String(kind), _) if kind == INDEX => {}
-            (serde_json::Value::Null, Some(_)) => {}
+        let found: Value = parsed("list of signatures", &bytes)?;
+        match (found.get("mediaType").unwrap_or(&Value::Null), found.get("manifests")) {
+            (Value::String(kind), _) if kind == INDEX => {}
+            (Value::Null, Some(_)) => {}
             _ => return Ok(None),
         }
+        // It is there once at a time.
+        drop(found);
         Ok(Some(parsed("list of signatures", &bytes)?))
     }
 }
