@@ -22,6 +22,8 @@ const LOCK: &str = "index.json.lock";
 const BLOBS: &str = "blobs/sha256";
 /// The most bytes of a manifest that may be about another one: each of them is read to find out.
 const REFERRER_BYTES_MAX: u64 = 64 << 10;
+/// The most bytes of all that are read for that, by what the index says: an index of 4 MiB lists some twenty thousand, of a thousand each.
+const REFERRERS_BYTES_MAX: u64 = 32 << 20;
 
 /// A folder of artifacts.
 #[derive(Debug)]
@@ -113,13 +115,15 @@ impl Layout {
     /// What the index lists and says that it is about a manifest, each as what it says of itself. What is listed as something else than a
     /// signature is not read. What can't be read and is not listed as one is somebody else's.
     pub(crate) fn listed(&self, subject: Sha256) -> Result<Referrers, RegistryError> {
-        let (mut found, mut seen) = (Referrers::default(), BTreeSet::new());
+        let (mut found, mut seen, mut announced) = (Referrers::default(), BTreeSet::new(), 0);
         let is_meant = |entry: &Descriptor| Referrers::is_meant(entry) && entry.size <= REFERRER_BYTES_MAX;
         for mut entry in self.index()?.descriptors().filter(is_meant) {
             if !seen.insert(entry.digest) {
                 continue;
             }
-            let bytes = match self.read(&at(entry.digest), "manifest", REFERRER_BYTES_MAX) {
+            announced += entry.size;
+            held("sum of what may be signatures", announced, REFERRERS_BYTES_MAX)?;
+            let bytes = match self.read(&at(entry.digest), "manifest", entry.size) {
                 Ok(Some(bytes)) => bytes,
                 Err(error) if entry.artifact_type.as_deref() == Some(BUNDLE) => return Err(error),
                 Ok(None) | Err(_) => continue,

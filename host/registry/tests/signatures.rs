@@ -276,6 +276,33 @@ fn in_a_folder_what_says_more_than_any_signature_is_passed_over() {
 }
 
 #[test]
+fn in_a_folder_so_much_is_read_to_find_signatures() {
+    let made = made();
+    let folder = tempfile::tempdir().unwrap();
+    let layout = Layout::new(hutch::package::open_folder(folder.path()).unwrap(), "shop", Duration::MAX);
+    let repository = Repository::Layout(layout);
+    repository.push(&made.artifact, &"oci-layout:shop:1".parse().unwrap(), false).unwrap();
+    repository.attach(made.artifact.manifest(), &made.bundle).unwrap();
+    let index = folder.path().join("index.json");
+    let known: Value = serde_json::from_slice(&std::fs::read(&index).unwrap()).unwrap();
+    // With so many entries before the signature's, each of the longest manifest that may be one.
+    let found = |count: usize, kind: &str| {
+        let mut all = entries(count, kind);
+        all.iter_mut().for_each(|entry| entry["size"] = json!(64 << 10));
+        all.extend(known["manifests"].as_array().unwrap().iter().cloned());
+        let mut changed = known.clone();
+        changed["manifests"] = all.into();
+        std::fs::write(&index, changed.to_string()).unwrap();
+        repository.bundles(made.artifact.digest())
+    };
+    assert_eq!(found(511, "").unwrap(), std::slice::from_ref(&made.bundle));
+    assert_eq!(found(5_000, "application/spdx+json").unwrap(), std::slice::from_ref(&made.bundle));
+    let error = found(512, "").unwrap_err();
+    assert_eq!(error.code(), ErrorCode::ArtifactInvalid);
+    assert!(error.to_string().ends_with("33554432 allowed"), "{error}");
+}
+
+#[test]
 fn a_list_that_is_none_or_names_something_else_brings_no_signature() {
     let made = made();
     let double = Double::new();
