@@ -172,6 +172,12 @@ fn what_a_killed_run_left_is_named_until_somebody_lets_go_of_it() {
         assert!(fault.suggestion.contains("hutch gc --unsettled FOLDER"), "{fault:?}");
     }
     assert_eq!(there(&machine), ["default"]);
+    // Whose run it was that holds up others in that folder is found from here.
+    let doctored = machine.run(["doctor"]).result("doctor");
+    let is_it = |check: &&Value| check["name"] == "instance todo/default";
+    let named = doctored["items"].as_array().unwrap().iter().find(is_it).unwrap();
+    let diff = json!("hutch state diff --instance default todo");
+    assert_eq!((&named["status"], &named["fix"]), (&json!("warn"), &diff), "{named}");
     let stands = entries();
     let folder = left.as_str().unwrap();
     let fault = machine.run(["gc", "--unsettled", folder, "todo"]).fault("CONFIRMATION_REQUIRED", 30);

@@ -71,7 +71,8 @@ pub(super) fn instances(global: &Global, home: &Path) -> Instances {
         }
     };
     let mut bytes = 0_u64;
-    for (done, Instance { slug, name, bytes: size }) in known.iter().enumerate() {
+    for (done, one) in known.iter().enumerate() {
+        let Instance { slug, name, bytes: size } = one;
         progress::at(done, known.len());
         let instance = format!("{slug}/{name}");
         if CHECKED_BYTES.is_below(bytes.saturating_add(*size)) {
@@ -84,7 +85,14 @@ pub(super) fn instances(global: &Global, home: &Path) -> Instances {
         found.checks.push(match check_one(home, slug, name, global.wait) {
             Ok(checked) if checked.damages.is_empty() => {
                 let entries = checked.stats.unwrap_or_default().entries;
-                health::check(&subject, "ok", format!("{entries} entries, all as written"), None)
+                match hutch::instances::head(home, one, global.wait).map_or(0, |head| head.open.len()) {
+                    0 => health::check(&subject, "ok", format!("{entries} entries, all as written"), None),
+                    open => {
+                        let text = format!("{entries} entries as written; {open} runs in granted folders did not end");
+                        let diff = ["state", "diff", "--instance", name.as_str(), slug.as_str()];
+                        health::check(&subject, "warn", text, global.line.elsewhere(diff).as_deref())
+                    }
+                }
             }
             Ok(checked) => {
                 found.damaged = true;
