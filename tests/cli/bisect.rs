@@ -93,7 +93,7 @@ fn states_that_were_dropped_are_left_out() {
     for words in [
         &["state", "diff", "todo", &gone, "last"][..],
         &["state", "cat", "todo", "state", "--at", &gone],
-        &["map", "--at", &gone, "--input", "calls", "todo"],
+        &["map", "--at", &gone, "--input", "calls", &todo()],
     ] {
         machine.write("calls", b"[\"list\"]\n");
         let fault = machine.run(words).fault("NOT_FOUND", 20);

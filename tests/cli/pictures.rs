@@ -35,7 +35,15 @@ pub(crate) fn still(seen: &str) -> String {
         }
         rest = after;
     }
-    let shown = (1..10).fold(shown, |shown, minutes| shown.replace(&format!("{minutes} min ago"), "just now "));
+    recent(&shown)
+}
+
+/// What was some minutes ago on a busy machine is as what was just now: as wide.
+pub(crate) fn recent(seen: &str) -> String {
+    let shown = (1..10).fold(seen.to_owned(), |shown, minutes| {
+        let ago = format!("{minutes} min ago");
+        shown.replace(&format!("{ago}\u{1b}[0m"), "just now\u{1b}[0m ").replace(&ago, "just now ")
+    });
     shown.replace("just now \n", "just now\n")
 }
 

@@ -1,6 +1,7 @@
 //! What a person sees on a real terminal: whatever a guest, a file's name or a package says, nothing acts on the terminal but our own
 //! emphasis, and that does.
 
+use crate::pictures::recent;
 use crate::support::terminal::Terminal;
 use crate::support::{Machine, package, probe, todo};
 use std::process::Command;
@@ -181,20 +182,18 @@ fn words_of_ours_have_a_colour_and_no_others() {
     let todo = todo();
     machine.todo(&["add", "delete"]).answer();
     machine.run(["run", "--limit", "fuel=100000", &todo, "list"]);
-    // On a busy machine it is longer ago.
-    let still = |seen: String| (1..10).fold(seen, |seen, at| seen.replace(&format!("{at} min ago"), "just now "));
     for (words, seen) in [
         (
             &["meta", "--human", &todo][..],
             &["add             \u{1b}[33mwrite\u{1b}[0m   ", "\u{1b}[31mdelete\u{1b}[0m  Takes"][..],
         ),
-        (&["ledger", "list", "--human", &todo], &["\u{1b}[31mFUEL_LIMIT\u{1b}[0m", "\u{1b}[2mjust now \u{1b}[0m"]),
+        (&["ledger", "list", "--human", &todo], &["\u{1b}[31mFUEL_LIMIT\u{1b}[0m", "\u{1b}[2mjust now\u{1b}[0m"]),
         (&["doctor", "--human"], &["\u{1b}[32mok\u{1b}[0m      "]),
         (&["run", "--human", &todo, "get", "td_9999"], &["\u{1b}[31merror:\u{1b}[0m the guest ended"]),
         (&plan, &["\u{1b}[31m  -two\u{1b}[0m\n", "\u{1b}[32m  +\u{fffd}[32mthree\u{1b}[0m\n"]),
     ] {
         let (_, coloured) = on_terminal(&machine, words);
-        let coloured = still(coloured);
+        let coloured = recent(&coloured);
         for part in seen {
             assert!(coloured.contains(part), "{words:?}: {part:?} is not in {coloured:?}");
         }
@@ -202,7 +201,7 @@ fn words_of_ours_have_a_colour_and_no_others() {
         // The same text, but for what differs from call to call.
         let mut command = call(&machine, words);
         let (_, plain) = Terminal::open().run(command.env("TERM", "xterm-256color").env("NO_COLOR", "1"));
-        let plain = still(plain);
+        let plain = recent(&plain);
         let digits = |text: &str| text.replace(|letter: char| letter.is_ascii_hexdigit(), "0");
         let bare: String = coloured.lines().map(|line| without_emphasis(line) + "\n").collect();
         if words[0] != "plan" && words[0] != "doctor" {

@@ -207,8 +207,12 @@ fn a_plan_over_a_real_folder_is_carried_out() {
         (&["write-text", "mnt/a.txt", "changed"][..], json!([["a.txt", "modified"]]), "alpha"),
         (&["write-text", "mnt/inner/new", "more"], json!([["inner", "modified"], ["inner/new", "added"]]), "more"),
         (&["remove", "mnt/b.txt"], json!([["b.txt", "removed"]]), "beta"),
-        (&["rename", "mnt/b.txt", "mnt/inner/d.txt"], json!([["b.txt", "removed"], ["inner/d.txt", "added"]]), "beta"),
-        (&["rename", "mnt/inner", "mnt/outer"], json!([["inner", "removed"], ["inner/c.txt", "removed"]]), "gamma"),
+        (
+            &["rename", "mnt/b.txt", "mnt/inner/d.txt"],
+            json!([["b.txt", "removed"], ["inner/d.txt", "added"]]),
+            "renamed",
+        ),
+        (&["rename", "mnt/inner", "mnt/outer"], json!([["inner", "removed"], ["inner/c.txt", "removed"]]), "renamed"),
         (&["append-text", "mnt/inner/c.txt", "!"], json!([["inner/c.txt", "modified"]]), "gamma"),
         (&["symlink", "a.txt", "mnt/link"], json!([["link", "added"]]), "link"),
     ] {
@@ -544,6 +548,44 @@ fn a_run_that_waits_in_vain_for_the_lock_on_granted_folders_is_in_the_ledger() {
     assert!(now.to_string().contains("INSTANCE_BUSY") && !was.to_string().contains("INSTANCE_BUSY"), "{now}");
     lock.unlock().unwrap();
     assert_eq!(granted.home.run(&run("10min")).status, 0);
+}
+
+/// What a killed run left in a folder, whosever it was: here a copy of that, whose instance is nowhere. Nothing is read or changed there until a person
+/// lets go of it, and nobody else's folder keeps anybody out.
+#[test]
+fn a_folder_with_what_a_killed_run_left_is_granted_once_that_is_let_go_of() {
+    let granted = granted();
+    let name = ".hutch-0123456789abcdef0123456789abcdef";
+    let left = granted.folder.join(name);
+    fs::create_dir(&left).expect("no folder");
+    fs::write(left.join("journal"), "of nobody").expect("not written");
+    let before = granted.tree();
+    let beside = |access: &str, folder: PathBuf, guest: &[&str]| {
+        let mount = format!("{}:mnt{access}", folder.display());
+        granted.home.error(&[&["run", "--mount", &mount, "tests/packages/probe"], guest].concat())
+    };
+    for (access, folder, guest) in [
+        ("", granted.folder.clone(), ["read-file", "mnt/a.txt"]),
+        (":rw", granted.folder.clone(), ["remove", "mnt/a.txt"]),
+        (":rw", granted.folder.join("inner"), ["remove", "mnt/c.txt"]),
+    ] {
+        let (status, error) = beside(access, folder, &guest);
+        assert_eq!((status, &error["code"]), (30, &json!("CONFLICT")), "{guest:?}: {error}");
+        assert!(error["message"].as_str().unwrap().contains(name), "{error}");
+    }
+    // From far above it shows where the guest goes.
+    let outer = granted.home.path().join("outer");
+    fs::create_dir(&outer).expect("no folder");
+    fs::rename(&granted.folder, outer.join("granted")).expect("not moved");
+    let (status, error) = beside(":rw", outer.clone(), &["remove", "mnt/granted/inner/c.txt"]);
+    assert_eq!((status, &error["code"]), (30, &json!("CONFLICT")), "{error}");
+    assert!(error["suggestion"].as_str().unwrap().contains("hutch gc --unsettled FOLDER"), "{error}");
+    fs::rename(outer.join("granted"), &granted.folder).expect("not moved back");
+    assert_eq!(granted.tree(), before);
+    let folder = left.display().to_string();
+    granted.home.json(&["gc", "--yes", "--unsettled", &folder, "probe"]);
+    assert_eq!(fs::read_to_string(left.join("journal.left")).expect("gone"), "of nobody");
+    granted.good(":rw", &["remove", "mnt/a.txt"]);
 }
 
 /// What is moved to where it can't be would be nowhere.

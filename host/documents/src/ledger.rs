@@ -165,11 +165,12 @@ pub fn changes_value(session: &Session, page: &Page) -> Result<Value, Failure> {
 /// # Errors
 /// The store can't be read.
 pub fn last_changes_value(session: &Session, page: &Page) -> Result<Value, Failure> {
-    let (mut at, mut passed, mut items) = (session.head()?.last.sequence, 0, Vec::new());
+    let head = session.head()?;
+    let (mut at, mut passed, mut items) = (head.last.sequence, 0, Vec::new());
     while let Some(changed) = session.store().last_change(at)?.filter(|_| items.len() < page.limit as usize) {
         if passed >= page.offset {
             let sealed = session.entry(&EntryName::Sequence(changed))?;
-            items.push(Summary::of(sealed.hash, sealed.open().map_err(Failure::Entry)?));
+            items.push(Summary::of(&head, sealed.hash, sealed.open().map_err(Failure::Entry)?));
         }
         at = changed.saturating_sub(1);
         passed = passed.saturating_add(1);

@@ -89,6 +89,18 @@ impl Ground {
         }
         Ground { trees, objects: Layered(layers), granted }
     }
+
+    /// Why a run over it came to nothing.
+    fn failure(&self, prepared: &Prepared, error: RunError) -> Failure {
+        let staged = |(name, objects): (&String, &Arc<MountObjects>)| {
+            Some((prepared.mounts.get(name)?, objects.staged()?.clone()))
+        };
+        let staged = self.granted.iter().find_map(staged);
+        match (error, staged) {
+            (RunError::State(_), Some((mount, staged))) => Failure::staged(mount.path().display().to_string(), &staged),
+            (error, _) => error.into(),
+        }
+    }
 }
 
 /// What is left of a guest, by its run or by one that came to the same.
@@ -110,8 +122,8 @@ pub(crate) fn execute(prepared: &Prepared, stored: Arc<dyn Objects>, state: &Sta
 
 /// The same, over ground that is there.
 pub(crate) fn execute_over(prepared: &Prepared, ground: &Ground) -> Result<Executed, Failure> {
-    let Run { outcome, after, measured } =
-        run(&prepared.program, &prepared.invocation, &ground.trees, Arc::new(ground.objects.clone()))?;
+    let ran = run(&prepared.program, &prepared.invocation, &ground.trees, Arc::new(ground.objects.clone()));
+    let Run { outcome, after, measured } = ran.map_err(|error| ground.failure(prepared, error))?;
     let measured = Measured { wall_time_us: prepared.wall_time_us.unwrap_or(measured.wall_time_us), ..measured };
     let changed = after.volumes.into_iter().filter(|(_, volume)| volume.before != volume.after);
     let left = Left {

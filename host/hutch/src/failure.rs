@@ -356,6 +356,17 @@ impl From<PackError> for Failure {
 }
 
 impl Failure {
+    /// A granted folder around which a run, whosever it is, has begun to place what it changed, and has not ended: by the path of its
+    /// staging folder, and whether it lives.
+    pub(crate) fn staged(folder: String, (staging, live): &(String, bool)) -> Failure {
+        if *live {
+            return StoreError::Busy { at: staging.clone() }.into();
+        }
+        let reason =
+            format!("a run that was cut short left it half changed, and what was there before is in {staging}");
+        Failure::Mount { path: folder, reason, changed: true, denied: false, left: true }
+    }
+
     /// The code to report it with.
     pub fn code(&self) -> ErrorCode {
         match self {
@@ -459,7 +470,7 @@ impl Failure {
                 let report = report.detail("folder", path.as_str()).detail("kept", false);
                 match left {
                     true => report.suggest(
-                        "see unsettled in hutch state diff; who needs none of that folder lets go of it with hutch gc --unsettled FOLDER",
+                        "call the instance whose run that was (hutch doctor names it), which puts back what it can; see unsettled in hutch state diff; who needs none of that folder lets go of it with hutch gc --unsettled FOLDER",
                     ),
                     false => report,
                 }

@@ -2,16 +2,18 @@
 //! instance next, named as long as that can't be done, and let go of by whoever says so.
 
 use crate::failure::Failure;
-use crate::mount::{Mount, Seal, recover};
+use crate::mount::{Mount, Seal, Staged, left_at, let_go, recover};
 use crate::session::Session;
 use hutch_folder::Hands;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::invocation::Access;
 use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed, SecretKey};
 use hutch_model::snapshot::MemoryObjects;
-use hutch_store::{InstanceLock, StoreError};
+use hutch_store::{InstanceLock, StoreError, wait_for};
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 /// A run that may have left something in granted folders.
 struct Left {
@@ -31,24 +33,54 @@ impl Left {
 }
 
 impl Session {
-    /// Refuses a granted folder that an earlier run left half changed: what a guest made of it would stand on what nobody wanted.
+    /// Refuses a granted folder that a run left half changed, of this instance or of any other: what a guest made of it would stand on
+    /// what nobody wanted. What a run that lives is placing there is waited for.
     ///
     /// # Errors
-    /// [`Failure::Mount`], which names the folder that holds what was there before; or the store can't be read.
+    /// [`Failure::Mount`], which names the folder that holds what was there before; [`StoreError::Busy`], if that run lives; or the
+    /// store can't be read.
     pub(crate) fn check_settled<'m>(&self, mounts: impl IntoIterator<Item = &'m Mount>) -> Result<(), Failure> {
-        let mut mounts = mounts.into_iter().peekable();
-        if mounts.peek().is_none() || self.head()?.open.is_empty() {
-            return Ok(());
-        }
-        if let Some(dir) = &self.dir {
-            match dir.try_lock_grants()? {
-                // The run lives, and will have ended before this one changes anything.
-                None => return Ok(()),
-                Some(lock) if self.keeps() => drop(self.recover_under(&lock)?),
-                Some(_) => {}
+        let mounts: Vec<&Mount> = mounts.into_iter().collect();
+        if !mounts.is_empty() && !self.head()?.open.is_empty() {
+            let lock = self.dir.as_ref().map(|dir| dir.try_lock_grants()).transpose()?;
+            if let Some(Some(lock)) = &lock
+                && self.keeps()
+            {
+                drop(self.recover_under(lock)?);
+            }
+            // Whoever holds the lock lives, and has placed nothing yet, or is waited for below.
+            if !matches!(lock, Some(None)) {
+                self.expect_settled(&self.head()?.open, mounts.iter().copied())?;
             }
         }
-        self.expect_settled(&self.head()?.open, mounts)
+        self.expect_placed(mounts, self.wait)
+    }
+
+    /// Refuses a granted folder in which, or above which, a run of whichever instance has begun to place what it changed, and has not
+    /// ended. As long as it lives, that is waited for.
+    ///
+    /// # Errors
+    /// As above.
+    pub(crate) fn expect_placed<'m>(
+        &self,
+        mounts: impl IntoIterator<Item = &'m Mount>,
+        wait: Duration,
+    ) -> Result<(), Failure> {
+        for mount in mounts {
+            let mut last = None;
+            // `None` as long as all of them live.
+            let found = wait_for(wait, || {
+                let found = mount.staged();
+                let left = found.iter().find(|(_, live)| !live).cloned();
+                last = found.into_iter().next();
+                Ok((left.is_some() || last.is_none()).then_some(left))
+            })?;
+            let staged: Option<Staged> = found.unwrap_or(last);
+            if let Some(staged) = staged {
+                return Err(Failure::staged(mount.path().display().to_string(), &staged));
+            }
+        }
+        Ok(())
     }
 
     pub(crate) fn expect_settled<'m>(
@@ -142,10 +174,12 @@ impl Session {
 
     /// Lets go of runs that could not be ended: what they have left in these folders, as [`unsettled`](Session::unsettled) names them, is
     /// put back and removed no more, and stays where it is. Where the ledger does not say yet what came of the run, that is written down.
+    /// What a run of another instance has left, or a copy of that, is let go of by its path: from then on it keeps no run from the folder
+    /// around it.
     ///
     /// # Errors
     /// No such run has left one of them, or it has left another one too ([`Failure::Path`]), and nothing is let go of; another process is
-    /// at work in granted folders; the store fails.
+    /// at work in granted folders; the store fails, or the system refuses.
     pub fn let_go(&self, folders: &[String]) -> Result<(), Failure> {
         if folders.is_empty() {
             return Ok(());
@@ -155,7 +189,7 @@ impl Session {
             _ => self.noting()?,
         };
         let refused = |path: &str, reason: &str| Failure::Path { path: path.to_owned(), reason: reason.to_owned() };
-        let (mut unknown, mut gone) = (folders.iter().collect::<BTreeSet<_>>(), Vec::new());
+        let (mut unknown, mut gone, mut others) = (folders.iter().collect::<BTreeSet<_>>(), Vec::new(), Vec::new());
         for left in self.left(lock.as_ref())? {
             let places = left.places();
             if !places.iter().any(|place| folders.contains(place)) {
@@ -167,14 +201,30 @@ impl Session {
             unknown.retain(|folder| !places.contains(folder));
             gone.push(left);
         }
-        if let Some(unknown) = unknown.first() {
-            return Err(refused(unknown, "no run has left that; hutch state diff names what there is"));
+        for folder in unknown {
+            let Some(staging) = left_at(Path::new(folder)) else {
+                return Err(refused(folder, "no run has left that; hutch state diff names what there is"));
+            };
+            others.push((folder, staging));
+        }
+        for (folder, staging) in others.iter().filter(|_| self.keeps()) {
+            let_go(staging).map_err(|error| {
+                let (path, kind, reason) = ((*folder).clone(), error.kind(), error.to_string());
+                let denied = matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
+                Failure::Mount { path, reason, changed: false, denied, left: false }
+            })?;
         }
         // First: what is noted and not open is taken for what a run needs no more.
         if let Some(lock) = lock.as_ref().filter(|_| self.keeps()) {
             let mut noted = lock.noted();
             noted.retain(|noted| gone.iter().all(|left| left.intent.sequence != *noted));
             lock.note(&noted);
+        }
+        // Where that can't be said, the folder around it is refused once more, and this is asked again.
+        for place in gone.iter().flat_map(Left::places).filter(|_| self.keeps()) {
+            if let Some(staging) = left_at(Path::new(&place)) {
+                let _ = let_go(&staging);
+            }
         }
         for Left { intent, folders, .. } in gone.into_iter().filter(|left| !left.is_closed) {
             // What nobody could end.

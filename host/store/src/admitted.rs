@@ -67,7 +67,8 @@ pub fn admitted(written: Value) -> Result<Admitted, String> {
     let said: Digest = serde_json::from_value(field("digest")).map_err(|error| error.to_string())?;
     let (taken, is) = match field("through") {
         Value::Null => {
-            let taken: BTreeMap<u64, u64> = serde_json::from_value(field("taken")).map_err(|error| error.to_string())?;
+            let taken: BTreeMap<u64, u64> =
+                serde_json::from_value(field("taken")).map_err(|error| error.to_string())?;
             let is = digest(&packages, ends(&taken));
             (taken, is)
         }

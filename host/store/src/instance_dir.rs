@@ -277,7 +277,10 @@ pub fn lock(folder: &Dir, path: &Path, name: &str, wait: Duration) -> Result<Ins
 }
 
 /// What others hold, tried again until it can be had or `wait` is over.
-pub(crate) fn wait_for<T>(
+///
+/// # Errors
+/// That of an attempt.
+pub fn wait_for<T>(
     wait: Duration,
     mut attempt: impl FnMut() -> Result<Option<T>, StoreError>,
 ) -> Result<Option<T>, StoreError> {

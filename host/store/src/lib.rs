@@ -52,7 +52,7 @@ pub mod keeping {
 
 pub use error::StoreError;
 #[cfg(feature = "machine")]
-pub use instance_dir::{InstanceDir, InstanceLock, lock};
+pub use instance_dir::{InstanceDir, InstanceLock, lock, wait_for};
 pub use memo::{Found, MEMO_BYTES_MAX, Memo, MemoStats};
 pub use memory::MemoryStore;
 pub use names::{InstanceName, StoreNameError, VolumeName};

@@ -27,7 +27,7 @@ pub(crate) struct GcArguments {
     /// Drop the outcomes that --memo keeps too
     #[arg(long)]
     memo: bool,
-    /// Let go too of what a run has left in this folder, as state diff names it: it is put back no more; may be repeated
+    /// Let go too of what a run has left in this folder, as state diff or an error names it: it is put back no more; may be repeated
     #[arg(long, value_name = "FOLDER")]
     unsettled: Vec<String>,
     #[command(flatten)]

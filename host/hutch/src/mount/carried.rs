@@ -9,6 +9,7 @@ use super::objects::open_below;
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Hands, Stamp, link_target, look, open_folder, stays_inside};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io;
 
 /// Files of which a run changes several names. Changing one shows in how the others look; what another program did meanwhile shows too.
@@ -55,6 +56,8 @@ pub(crate) struct Carried<'a> {
     pub(super) mount: &'a Mount,
     pub(super) hands: Hands,
     pub(super) journal: Journal,
+    /// The journal as it was written, which is locked as long as this is under way.
+    pub(super) held: Option<File>,
 }
 
 impl Carried<'_> {
@@ -165,7 +168,7 @@ impl Carried<'_> {
     pub(crate) fn give_up(self, failed: CarryError) -> CarryError {
         match self.journal.take_back(self.mount.dir(), &self.hands) {
             Ok(()) => {
-                let _ = self.journal.clear(self.mount.dir(), &self.hands);
+                let _ = self.journal.clear(self.mount.dir(), false, &self.hands);
                 failed
             }
             Err(error) => CarryError::Left {
@@ -178,6 +181,7 @@ impl Carried<'_> {
 
     /// Removes what was there before: there is no way back from here. What can't be removed now, [`recover`](super::recover) removes.
     pub(crate) fn finish(self) {
-        let _ = self.journal.clear(self.mount.dir(), &self.hands);
+        let _ = self.journal.clear(self.mount.dir(), true, &self.hands);
+        drop(self.held);
     }
 }

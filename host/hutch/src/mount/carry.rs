@@ -19,6 +19,7 @@ use hutch_folder::open_folder;
 use hutch_folder::{Hands, Stamp, look, stays_inside};
 use hutch_model::snapshot::{Changes, Entry, Node, ObjectError, Objects, compare, read_file};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::io;
 
 /// The most bytes of paths that one run may change in one granted folder.
@@ -177,6 +178,8 @@ pub(crate) struct Carry<'a> {
     hands: Hands,
     journal: Journal,
     seal: Seal,
+    /// The journal as it was written, which is locked until all is done.
+    held: Option<File>,
     /// Files that were written.
     files: usize,
     /// What is known of what was staged, by path.
@@ -197,12 +200,13 @@ impl<'a> Carry<'a> {
         hands: Hands,
     ) -> Result<Carry<'a>, CarryError> {
         let mut carry = Carry::new(mount, seal, hands);
-        carry.stage_all(objects, wishes, seen).inspect_err(|_| drop(carry.journal.clear(mount.dir(), &carry.hands)))?;
+        carry.stage_all(objects, wishes, seen).inspect_err(|_| carry.clear())?;
         Ok(carry)
     }
 
     fn new(mount: &'a Mount, seal: Seal, hands: Hands) -> Carry<'a> {
-        Carry { mount, hands, journal: Journal::new(seal.staging()), seal, files: 0, left: BTreeMap::new() }
+        let journal = Journal::new(seal.staging());
+        Carry { mount, hands, journal, seal, held: None, files: 0, left: BTreeMap::new() }
     }
 
     /// Stages, and if that fails leaves everything as it stands, as a process that ends there does.
@@ -221,8 +225,8 @@ impl<'a> Carry<'a> {
     /// Carries out, and if that fails leaves everything as it stands. Whether nothing failed.
     #[cfg(test)]
     pub(super) fn apply_and_stop(self) -> bool {
-        let Carry { mount, hands, journal, .. } = self;
-        Carried { mount, journal, hands }.apply_all().is_ok()
+        let Carry { mount, hands, journal, held, .. } = self;
+        Carried { mount, journal, hands, held }.apply_all().is_ok()
     }
 
     fn stage_all(
@@ -286,7 +290,8 @@ impl<'a> Carry<'a> {
                 self.hands.sync_file_system(&staging).map_err(io_at(""))?;
             }
         }
-        self.journal.write(self.mount.dir(), &self.seal, &self.hands).map_err(io_at(""))
+        self.held = self.journal.write(self.mount.dir(), &self.seal, &self.hands).map_err(io_at(""))?;
+        Ok(())
     }
 
     /// Lets a folder that went be the one that comes at `path`, if it was moved there: it stays what it is, whose and for whom, with what it gives on
@@ -417,8 +422,8 @@ impl<'a> Carry<'a> {
     /// # Errors
     /// The system refuses, or somebody changed something meanwhile. All was taken back, unless the error says otherwise.
     pub(crate) fn apply(self) -> Result<Carried<'a>, CarryError> {
-        let Carry { mount, hands, journal, .. } = self;
-        let carried = Carried { mount, journal, hands };
+        let Carry { mount, hands, journal, held, .. } = self;
+        let carried = Carried { mount, journal, hands, held };
         match carried.apply_all() {
             Ok(()) => Ok(carried),
             Err(error) => Err(carried.give_up(error)),
@@ -427,7 +432,11 @@ impl<'a> Carry<'a> {
 
     /// Removes what was staged; nothing was changed. What can't be removed now, [`recover`](super::recover) removes.
     pub(crate) fn drop_staged(self) {
-        let _ = self.journal.clear(self.mount.dir(), &self.hands);
+        self.clear();
+    }
+
+    fn clear(&self) {
+        let _ = self.journal.clear(self.mount.dir(), false, &self.hands);
     }
 }
 

@@ -10,15 +10,19 @@ use cap_std::fs::Dir;
 use hutch_folder::{Form, Gone, Hands, Stamp, look, open_file, open_folder};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io::{self, Read};
 
-const NAME: &str = "journal";
+pub(super) const NAME: &str = "journal";
 
 /// A journal on its way: what is not whole has not this name but that one.
 const STAGED_NAME: &str = "journal.new";
 
 /// A journal of which nothing is left to do but to remove the staging folders.
 const DONE_NAME: &str = "journal.done";
+
+/// A journal of which nobody is to do anything any more, because somebody said so: what lies beside it stays there.
+pub(super) const LEFT_NAME: &str = "journal.left";
 
 /// The most bytes of a journal; what takes more is not begun.
 const BYTES_MAX: u64 = 1 << 30;
@@ -195,10 +199,11 @@ impl Journal {
         self.operations.iter().map(|operation| operation.path.rsplit_once('/').map_or("", |(above, _)| above)).collect()
     }
 
-    /// Writes it down, durably, in the first staging folder: all of it, or under another name.
-    pub(super) fn write(&self, root: &Dir, seal: &Seal, hands: &Hands) -> io::Result<()> {
+    /// Writes it down, durably, in the first staging folder: all of it, or under another name. Answers with the file, locked as long as
+    /// it stays open: that tells others that the run lives.
+    pub(super) fn write(&self, root: &Dir, seal: &Seal, hands: &Hands) -> io::Result<Option<File>> {
         if self.places.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
         let staging = self.open_staging(root, 0)?.ok_or(io::ErrorKind::NotFound)?;
         let plan = serde_json::to_vec(self)?;
@@ -209,13 +214,15 @@ impl Journal {
         let file = hands.create_private_file(&staging, STAGED_NAME)?;
         hands.write(&file, &bytes)?;
         hands.sync(&file)?;
+        // Where there are no locks, or an open file can't be removed, it is taken for one of a run that did not live.
+        let is_held = cfg!(unix) && file.try_lock().is_ok();
         hands.place((&staging, STAGED_NAME), (&staging, NAME))?;
         #[cfg(unix)]
         {
             hands.sync_folder(&staging)?;
             hands.sync_folder(root)?;
         }
-        Ok(())
+        Ok(is_held.then_some(file))
     }
 
     /// The journal in a staging folder, and whether nothing is left to do of it; `None` if none was written: then nothing was done.
@@ -251,21 +258,15 @@ impl Journal {
     }
 
     /// Removes the staging folders, of which nothing is needed any more. The first one holds the journal, which says so first, and goes
-    /// last, if the others are gone: what is left can be found again, and is not taken for what is still to be done.
+    /// last, if the others are gone: what is left can be found again, and is not taken for what is still to be done. Of a run that is
+    /// `recorded` that is said whatever else lies there.
     ///
     /// # Errors
     /// One holds what this journal does not account for, and nothing is removed; or one could not be removed: nothing is lost by that
     /// but space.
-    pub(super) fn clear(&self, root: &Dir, hands: &Hands) -> io::Result<()> {
-        let mut all = Vec::new();
-        for (number, place) in self.places.iter().enumerate() {
-            let Some(above) = open_below(root, place)? else { continue };
-            if let Some(staging) = open_folder(&above, &self.staging)? {
-                let names = known_names(&staging, &self.staging, |name| self.knows(number, name))?;
-                all.push((above, staging, names));
-            }
-        }
-        if let Some(staging) = self.open_staging(root, 0)? {
+    pub(super) fn clear(&self, root: &Dir, recorded: bool, hands: &Hands) -> io::Result<()> {
+        let all = self.all_known(root);
+        if let Some(staging) = self.open_staging(root, 0)?.filter(|_| recorded || all.is_ok()) {
             match hands.place((&staging, NAME), (&staging, DONE_NAME)) {
                 Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) => {}
                 done => done?,
@@ -276,10 +277,26 @@ impl Journal {
                 hands.sync_folder(&staging)?;
             }
         }
-        for (above, staging, names) in all.into_iter().rev() {
+        for (above, staging, names) in all?.into_iter().rev() {
             remove_staging((&above, &self.staging), &staging, names, hands)?;
         }
         Ok(())
+    }
+
+    /// The staging folders that are there, each with the folder that it is in and what it holds beside the journal.
+    ///
+    /// # Errors
+    /// One holds what this journal does not account for.
+    fn all_known(&self, root: &Dir) -> io::Result<Vec<(Dir, Dir, Vec<String>)>> {
+        let mut all = Vec::new();
+        for (number, place) in self.places.iter().enumerate() {
+            let Some(above) = open_below(root, place)? else { continue };
+            if let Some(staging) = open_folder(&above, &self.staging)? {
+                let names = known_names(&staging, &self.staging, |name| self.knows(number, name))?;
+                all.push((above, staging, names));
+            }
+        }
+        Ok(all)
     }
 
     /// Whether an operation moves something to this name in this staging folder.
@@ -367,7 +384,7 @@ pub(crate) fn recover(root: &Dir, seal: &Seal, recorded: bool, hands: &Hands) ->
             if !recorded && !is_done {
                 journal.take_back(root, hands)?;
             }
-            journal.clear(root, hands)
+            journal.clear(root, recorded || is_done, hands)
         }
         // Without a journal nothing was moved yet, or all but this is removed.
         None => {

@@ -24,6 +24,7 @@ mod same;
 mod seal;
 #[cfg(test)]
 mod settling_tests;
+mod staged;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,7 @@ pub(crate) use journal::recover;
 pub(crate) use kept::{Keeping, Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, keep};
 pub(crate) use objects::MountObjects;
 pub(crate) use seal::{Seal, staging_name};
+pub(crate) use staged::{Staged, left_at, let_go};
 
 use acting::Acting;
 use cap_std::fs::Dir;
@@ -182,6 +184,11 @@ impl Mount {
     /// What the ledger says of it.
     pub fn record(&self) -> MountRecord {
         MountRecord { path: self.path.to_string_lossy().into_owned(), access: self.access, acted_on: self.acted_on }
+    }
+
+    /// What runs that did not end, whosever they are, have begun to place around it.
+    pub(crate) fn staged(&self) -> Vec<Staged> {
+        staged::around(&self.dir, &self.real_path)
     }
 
     /// Where it is, without links: what the ledger says, so that it is found again.

@@ -3,7 +3,7 @@
 //! changed meanwhile can't be had, so that no guest sees half of one version and half of another. A look tells that only of a file that
 //! was old when it was read; what was read of a younger one is held against the file once more ([`Objects::check`]).
 
-use super::{Identity, STAGING};
+use super::{Identity, STAGING, Staged, staged};
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Stamp, link_target, list_at_most, look, now_ns, open_file, open_folder, stays_inside};
 use hutch_model::digest::{Digest, Hasher, Kind};
@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A handle is this much of a digest, which tells granted folders apart from each other and from content, and then what it stands for.
 const MARK_BYTES: usize = 19;
@@ -90,6 +90,8 @@ pub(crate) struct MountObjects {
     /// What was read of files that could have been written twice with one look: node, number of the chunk, and its name. Grows by one for
     /// each chunk, whose price is the guest's.
     young: Mutex<BTreeMap<(u32, u64), Digest>>,
+    /// What another run has begun to place where the guest went, and not ended: nothing more is shown then.
+    staged: OnceLock<Staged>,
     /// The clock that files are stamped with.
     pub(super) now_ns: fn() -> u64,
 }
@@ -107,12 +109,18 @@ impl MountObjects {
         mark.copy_from_slice(hasher.finish().as_bytes().split_at(MARK_BYTES).0);
         let top = Shown { above: 0, name: "".into(), stamp: None, target: None, inside: None };
         let nodes = Mutex::new(Nodes(vec![top]));
-        MountObjects { dir, hidden, at, mark, memory_bytes, nodes, young: Mutex::default(), now_ns }
+        let (young, staged) = (Mutex::default(), OnceLock::new());
+        MountObjects { dir, hidden, at, mark, memory_bytes, nodes, young, staged, now_ns }
     }
 
     /// What a file held that is not there any more as it was listed.
     fn changed(&self, path: &str, digest: Digest) -> ObjectError {
         ObjectError { digest, kind: Kind::Chunk, lack: Lack::Changed(self.at.join(path).display().to_string()) }
+    }
+
+    /// What kept a run from being shown more of it.
+    pub(crate) fn staged(&self) -> Option<&Staged> {
+        self.staged.get()
     }
 
     /// The folder itself.
@@ -198,6 +206,13 @@ impl MountObjects {
         for text in listing.names {
             if paid > self.memory_bytes {
                 return Ok((found, false));
+            }
+            if text.starts_with(STAGING)
+                && let Some(live) = staged::is_live(folder, &text)
+            {
+                let at = self.at.join(self.nodes().path(node)).join(&text);
+                let (at, _) = self.staged.get_or_init(|| (at.display().to_string(), live));
+                return Err(io::Error::other(at.as_str()));
             }
             if text.starts_with(STAGING) || Name::new(&text).is_err() {
                 continue;
@@ -312,9 +327,12 @@ impl Objects for MountObjects {
         };
         let unreadable = |error: io::Error| {
             let at = self.at.join(&path).display().to_string();
-            match error.kind() {
-                io::ErrorKind::PermissionDenied => ObjectError { digest: *digest, kind, lack: Lack::Denied(at) },
-                _ => ObjectError::unreadable(kind, *digest, format!("{at}: {error}")),
+            match (self.staged(), error.kind()) {
+                (Some((at, _)), _) => ObjectError { digest: *digest, kind, lack: Lack::Changed(at.clone()) },
+                (None, io::ErrorKind::PermissionDenied) => {
+                    ObjectError { digest: *digest, kind, lack: Lack::Denied(at) }
+                }
+                (None, _) => ObjectError::unreadable(kind, *digest, format!("{at}: {error}")),
             }
         };
         match (form, stamp, part) {

@@ -9,6 +9,9 @@ use hutch_model::ledger::SecretKey;
 /// Characters of a digest that stand in the name of a staging folder, for each of the two.
 const SHOWN: usize = 16;
 
+/// Those that follow [`STAGING`] in such a name.
+pub(super) const NAME_DIGITS: usize = 2 * SHOWN;
+
 /// A staging folder of this instance, and what its journal is sealed with.
 #[derive(Clone, Debug)]
 pub(crate) struct Seal {

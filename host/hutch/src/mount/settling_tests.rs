@@ -13,7 +13,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::{EntryKind, FolderRecord, Record, SecretKey, VolumeRecord};
-use hutch_model::snapshot::{Changes, Entry, MemoryObjects, Name, Node, Tree};
+use hutch_model::snapshot::{Changes, Entry, Lack, MemoryObjects, Name, Node, Tree, read_tree};
 use hutch_sandbox::{Compile, Sandbox};
 
 const AT: Instant = Instant::from_unix_ns(1_775_000_000_000_000_000);
@@ -247,8 +247,9 @@ fn what_a_recorded_run_could_not_remove_is_let_go_of() {
     session.store().commit(&run, &MemoryObjects::default(), &[]).unwrap();
     session.dir.as_ref().unwrap().try_lock_grants().unwrap().unwrap().note(&[intent]);
     std::fs::write(granted.at(&staging).join("mine"), "a person's own").unwrap();
-    let stands = granted.all();
     let left = format!("{}/{staging}", mount.real_path());
+    session.recover().unwrap();
+    let stands = granted.all();
     for _ in 0..2 {
         session.recover().unwrap();
         assert_eq!((granted.all(), session.unsettled().unwrap()), (stands.clone(), vec![left.clone()]));
@@ -269,10 +270,107 @@ fn what_a_recorded_run_could_not_remove_is_let_go_of() {
     let staging = setting.end_in_the_middle(&mount, mount.identity());
     let intent = session.head().unwrap().last.sequence;
     session.dir.as_ref().unwrap().try_lock_grants().unwrap().unwrap().note(&[intent]);
-    let stands = other.all();
+    let mut stands = other.all();
     session.let_go(&[format!("{}/{staging}", mount.real_path())]).unwrap();
     session.recover().unwrap();
+    // Its journal says what is there, and no run is kept from the folder by it.
+    let journal = stands.remove(&format!("{staging}/journal")).unwrap();
+    stands.insert(format!("{staging}/journal.left"), journal);
     assert_eq!(other.all(), stands);
+    session.check_settled([&mount]).unwrap();
+    Setting::new().session.check_settled([&mount]).unwrap();
+}
+
+/// What a killed run of one instance left half changed is whole to no other one, be it of another home, or of one that was restored from before the
+/// kill: neither the folder, nor one in it, nor one that it is in, until the run's own instance has put it back.
+#[test]
+fn a_folder_that_another_instance_left_half_changed_is_granted_to_no_run() {
+    let files: Files<'_> = &[("d/a", "precious"), ("d/b", "1"), ("x", "1")];
+    let (setting, granted, stranger) = (Setting::new(), Granted::new(files), Setting::new());
+    let mount = |path: &str, access| Mount::open(&granted.at(path), access).unwrap();
+    let half = mount("d", Access::ReadWrite);
+    let before = granted.all();
+    let staging = setting.end_in_the_middle(&half, half.identity());
+    std::fs::create_dir(granted.at("d/e")).unwrap();
+    let stands = granted.all();
+    for path in ["d", "d/e"] {
+        for access in [Access::ReadOnly, Access::ReadWrite] {
+            let refused = stranger.run(&mount(path, access)).unwrap_err();
+            let is_named = matches!(&refused, Failure::Mount { reason, .. } if reason.contains(&staging));
+            assert!(is_named, "{path}: {refused}");
+            assert_eq!(refused.code(), ErrorCode::Conflict, "{path}");
+            let report = refused.report();
+            assert!(report.suggestion.contains("hutch doctor"), "{report:?}");
+        }
+    }
+    // From above it shows when somebody goes there, and what is beside it is whole.
+    let above = mount("", Access::ReadOnly);
+    stranger.session.check_settled([&above]).unwrap();
+    let shown = above.objects("mnt", 1 << 20);
+    let root = read_tree(&*shown, &shown.root()).unwrap();
+    let Node::Folder { tree, .. } = root.get("d").unwrap().node else { unreachable!() };
+    let error = read_tree(&*shown, &tree).unwrap_err();
+    assert!(matches!(&error.lack, Lack::Changed(at) if at.ends_with(&staging)), "{error}");
+    assert!(shown.staged().is_some_and(|(at, live)| at.ends_with(&staging) && !live));
+    assert_eq!(granted.all(), stands);
+    std::fs::remove_dir(granted.at("d/e")).unwrap();
+    setting.session.recover().unwrap();
+    assert_eq!(granted.all(), before);
+    stranger.session.check_settled([&half]).unwrap();
+}
+
+/// While a run lives that places its changes, others wait for it, and are told so when that takes too long; a staging folder in which nothing
+/// was placed yet, or of which all is done, holds up nobody.
+#[test]
+fn what_a_run_is_placing_is_waited_for() {
+    let (setting, granted, stranger) = (Setting::new(), Granted::new(BEFORE), Setting::new());
+    let mount = granted.mount();
+    let key = setting.session.store().secret_key().unwrap();
+    let staging = staging_name(&key, &mount.real_path(), &Digest::from_bytes([9; 32]));
+    let intent = setting.intent(&mount, &staging, mount.identity());
+    let seal = Seal::of(&key, intent, &mount.real_path(), &staging).unwrap();
+    let ran = ran(&mount, AFTER);
+    let lock = setting.session.dir.as_ref().unwrap().try_lock_grants().unwrap().unwrap();
+    let wishes = ran.wishes(&mount).unwrap();
+    let carry = Carry::stage(&mount, &ran.objects, (&wishes, &ran.seen), seal, Hands::default()).unwrap();
+    let carried = carry.apply().unwrap();
+    for session in [&setting.session, &stranger.session] {
+        let busy = session.check_settled([&mount]).unwrap_err();
+        assert_eq!(busy.code(), ErrorCode::InstanceBusy, "{busy}");
+        assert!(busy.to_string().contains(&staging), "{busy}");
+    }
+    carried.finish();
+    for session in [&setting.session, &stranger.session] {
+        session.check_settled([&mount]).unwrap();
+    }
+    drop(lock);
+    for journal in ["journal.new", "journal.done", "journal.left"] {
+        let path = format!("{staging}/{journal}");
+        let granted = Granted::new(&[(path.as_str(), "")]);
+        stranger.session.check_settled([&granted.mount()]).unwrap();
+    }
+}
+
+/// What was copied along with its folder, or of which the instance is gone: it is let go of by its path, by any instance, and nothing else is.
+#[test]
+fn what_another_instance_left_is_let_go_of_by_its_path() {
+    let (setting, granted, stranger) = (Setting::new(), Granted::new(BEFORE), Setting::new());
+    let mount = granted.mount();
+    let staging = setting.end_in_the_middle(&mount, mount.identity());
+    let left = granted.at(&staging).display().to_string();
+    let stands = granted.all();
+    for wrong in [granted.at("a").display().to_string(), granted.at("").display().to_string(), staging.clone()] {
+        let refused = stranger.session.let_go(&[left.clone(), wrong.clone()]).unwrap_err();
+        assert_eq!(refused.code(), ErrorCode::NotFound, "{wrong}");
+    }
+    assert_eq!(granted.all(), stands);
+    stranger.session.let_go(&[left]).unwrap();
+    stranger.session.check_settled([&mount]).unwrap();
+    assert_eq!(granted.files()["a"], "evil");
+    // The run's own instance moves nothing there any more, and says so.
+    let stands = granted.all();
+    setting.session.recover().unwrap();
+    assert_eq!((granted.all(), setting.session.unsettled().unwrap().len()), (stands, 1));
 }
 
 /// Whatever runs changed, of the state, in a folder or both at once: each step back is the last change that stands, each step forward the

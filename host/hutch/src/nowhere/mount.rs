@@ -50,11 +50,18 @@ impl Mount {
 
 pub(crate) enum MountObjects {}
 
+/// What another run has begun to place, and whether it lives.
+pub(crate) type Staged = (String, bool);
+
 /// What is known of something that comes again: nothing does.
 pub(crate) enum Known {}
 
 impl MountObjects {
     pub(crate) fn root(&self) -> Digest {
+        match *self {}
+    }
+
+    pub(crate) fn staged(&self) -> Option<&Staged> {
         match *self {}
     }
 }
