@@ -9,9 +9,11 @@
 
 mod number;
 mod size;
+mod within;
 
 pub use number::{digits, spell, spelled, written};
 pub use size::DocumentSize;
+pub use within::json_within;
 
 use number::{Floats, by_digits, is_held};
 use serde::de::{self, Deserialize, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};

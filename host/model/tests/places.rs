@@ -12,13 +12,14 @@ const KINDS: [&str; 8] =
     ["BYTES_MAX", "MEMORY_MAX", "STEPS_MAX", "NODES_MAX", "PATTERNS_MAX", "WEIGHT_MAX", "CALLS_MAX", "FIELDS_MAX"];
 
 /// Constants of such names that bound something else: what is shown, written or kept, how much is read at once, and lengths of names.
-const OTHERS: [(&str, &str); 25] = [
+const OTHERS: [(&str, &str); 26] = [
     ("host/certify/src/survey/prober.rs", "WRITTEN_BYTES_MAX"),
     ("host/cli/src/commands/certify.rs", "BYTES_MAX"),
     // What a client is shown, by our own hand.
     ("host/serve/src/serving.rs", "TOOLS_BYTES_MAX"),
     ("host/cli/src/call/guest.rs", "ERROR_BYTES_MAX"),
     ("host/cli/src/answer/output.rs", "DETAILS_BYTES_MAX"),
+    ("host/cli/src/answer/output.rs", "INDENTED_BYTES_MAX"),
     ("host/cli/src/feedback/report_link.rs", "LINK_BYTES_MAX"),
     ("host/hutch/src/shown.rs", "SHOWN_BYTES_MAX"),
     ("host/model/src/names.rs", "BYTES_MAX"),

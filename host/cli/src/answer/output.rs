@@ -96,10 +96,7 @@ impl Output {
 
     /// Prints one JSON document: compact in a pipe, indented on a terminal. What nobody would see in it is escaped.
     pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Fault> {
-        let text = match io::stdout().is_terminal() {
-            true => serde_json::to_string_pretty(value),
-            false => serde_json::to_string(value),
-        };
+        let text = json_for(value, io::stdout().is_terminal());
         let text = text.map_err(|error| self.unanswered(answer_lost(&error)))?;
         self.data(&document::written(&text))?;
         if io::stdout().is_terminal() && io::stderr().is_terminal() {
@@ -302,6 +299,18 @@ pub(crate) fn answer_lost(error: &impl std::fmt::Display) -> ErrorReport {
     ErrorReport::new(ErrorCode::AnswerLost, format!("the answer can't be written: {error}"))
 }
 
+/// The most bytes of a document that is indented: lists in lists have a hundred times their bytes so.
+const INDENTED_BYTES_MAX: usize = 1 << 20;
+
+/// A document for who reads it, if it is not too long for that, or for a program.
+fn json_for(value: &impl Serialize, is_read: bool) -> Result<String, serde_json::Error> {
+    let (text, is_whole) = match is_read {
+        true => document::json_within(value, INDENTED_BYTES_MAX, true)?,
+        false => (String::new(), false),
+    };
+    if is_whole { Ok(text) } else { serde_json::to_string(value) }
+}
+
 /// What goes to a program as it is, and to a terminal without what that would act on.
 fn for_terminal(bytes: &[u8], terminal: bool) -> Cow<'_, [u8]> {
     if !terminal {
@@ -323,6 +332,14 @@ mod tests {
             .iter()
             .fold(report, |report, (name, value)| report.detail(name, value.clone()));
         for_people(&report, seen)
+    }
+
+    #[test]
+    fn a_document_is_indented_where_it_is_read_and_no_longer_than_is_read() {
+        assert_eq!(json_for(&json!({"a": 1}), true).unwrap(), "{\n  \"a\": 1\n}");
+        assert_eq!(json_for(&json!({"a": 1}), false).unwrap(), "{\"a\":1}");
+        let deep = (0..100).fold(Value::from(vec![0_u8; 100_000]), |value, _| Value::from(vec![value]));
+        assert_eq!(json_for(&deep, true).unwrap(), deep.to_string());
     }
 
     #[test]
