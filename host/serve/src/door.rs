@@ -28,6 +28,9 @@ const WORKERS: usize = 4;
 const WAITING_MAX: usize = 64;
 /// Calls of all callers that wait.
 const ALL_WAITING_MAX: usize = 256;
+/// The most bytes of answers that are not sent: who has its share of them has nothing more carried out until some are read. What was begun by
+/// then may come to more.
+const ANSWERS_BYTES_MAX: usize = 128 << 20;
 
 /// Who asks.
 #[derive(Clone, Default, Debug)]
@@ -58,13 +61,18 @@ impl By {
     }
 }
 
+/// Makes what a caller gets of the reply to its call.
+type Make = Box<dyn FnOnce(Reply, &Answers<'_>) -> HandOver + Send>;
+/// Hands that over. Whoever asked may be gone.
+type HandOver = Box<dyn FnOnce() + Send>;
+
 /// A call that waits.
 struct Order {
     number: u64,
     ask: Ask,
     by: By,
     stop: Stop,
-    reply: oneshot::Sender<Reply>,
+    make: Make,
     /// What it is done for.
     context: Context,
     came: Moment,
@@ -79,6 +87,8 @@ struct Queue {
     waiting: usize,
     /// How many calls of each caller are under way.
     carried: BTreeMap<Arc<str>, usize>,
+    /// How many bytes of the answers to each caller are not sent.
+    unsent: BTreeMap<Arc<str>, usize>,
     /// The packages whose instance is being opened, which may wait for another process: all but the first call wait here for that, and
     /// keep no worker from others.
     opening: BTreeSet<usize>,
@@ -105,7 +115,8 @@ impl Queue {
     /// left to others.
     fn pop(&mut self, is_open: impl Fn(usize) -> bool) -> Option<Order> {
         let fits = |order: &Order| is_open(order.ask.package) || !self.opening.contains(&order.ask.package);
-        let has_room = |name: &str| self.carried.get(name).copied().unwrap_or(0) < workers_for(name);
+        let has_worker = |name: &str| self.carried.get(name).copied().unwrap_or(0) < workers_for(name);
+        let has_room = |name: &str| has_worker(name) && (self.closed || self.may_answer(name));
         let found = self.turns.iter().enumerate().find_map(|(turn, name)| {
             let place = self.lanes.get(name)?.iter().position(fits);
             Some((turn, place.filter(|_| has_room(name.as_ref()))?))
@@ -124,6 +135,13 @@ impl Queue {
             self.opening.insert(order.ask.package);
         }
         Some(order)
+    }
+
+    /// Whether so much of what this caller was answered is sent that it may be answered more.
+    fn may_answer(&self, lane: &str) -> bool {
+        let own = self.unsent.get(lane).copied().unwrap_or(0);
+        let others = self.unsent.values().sum::<usize>() - own;
+        may_hold(own, 1, others, ANSWERS_BYTES_MAX)
     }
 
     /// A call that was taken has ended.
@@ -180,6 +198,12 @@ impl Hall {
         Ok(())
     }
 
+    /// So many bytes wait to be sent to a caller.
+    fn hold(self: &Arc<Hall>, lane: &Arc<str>, bytes: usize) -> Unsent {
+        *self.queue().unsent.entry(Arc::clone(lane)).or_default() += bytes;
+        Unsent { hall: Arc::clone(self), lane: Arc::clone(lane), bytes }
+    }
+
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -203,9 +227,43 @@ impl Hall {
 /// Where callers come to.
 pub(crate) struct Door(Arc<Hall>);
 
+/// Where what a caller is answered is counted until it is sent.
+pub(crate) struct Answers<'h> {
+    hall: &'h Arc<Hall>,
+    lane: &'h Arc<str>,
+}
+
+impl Answers<'_> {
+    /// So many bytes of it wait from here on.
+    pub(crate) fn hold(&self, bytes: usize) -> Unsent {
+        self.hall.hold(self.lane, bytes)
+    }
+}
+
+/// Bytes of an answer that wait to be sent, until this is dropped.
+pub(crate) struct Unsent {
+    hall: Arc<Hall>,
+    lane: Arc<str>,
+    bytes: usize,
+}
+
+impl Drop for Unsent {
+    fn drop(&mut self) {
+        let mut queue = self.hall.queue();
+        if let Some(own) = queue.unsent.get_mut(&self.lane) {
+            *own = own.saturating_sub(self.bytes);
+            if *own == 0 {
+                queue.unsent.remove(&self.lane);
+            }
+        }
+        drop(queue);
+        self.hall.come.notify_all();
+    }
+}
+
 /// A call that was taken in.
-pub(crate) struct Taken {
-    pub(crate) reply: oneshot::Receiver<Reply>,
+pub(crate) struct Taken<T = Reply> {
+    pub(crate) reply: oneshot::Receiver<T>,
     stop: Stop,
     number: u64,
     lane: Arc<str>,
@@ -222,8 +280,18 @@ pub(crate) struct Load {
 impl Door {
     /// Takes in a call, if there is room. One that is larger than its package's may be is refused at once: what waits takes memory.
     pub(crate) fn take(&self, ask: Ask, by: By) -> Result<Taken, ErrorReport> {
+        self.take_made(ask, by, |reply, _| reply)
+    }
+
+    /// The same for a caller that gets what is made of the reply: where calls are carried out, so that what takes long keeps nobody else waiting.
+    pub(crate) fn take_made<T: Send + 'static>(
+        &self,
+        ask: Ask,
+        by: By,
+        make: impl FnOnce(Reply, &Answers<'_>) -> T + Send + 'static,
+    ) -> Result<Taken<T>, ErrorReport> {
         self.0.check_size(&ask).map_err(|failure| failure.report().detail("kept", false))?;
-        let ((reply, answer), stop) = (oneshot::channel(), Stop::new());
+        let ((sender, reply), stop) = (oneshot::channel(), Stop::new());
         let mut queue = self.0.queue();
         if queue.closed {
             let report = ErrorReport::new(ErrorCode::Cancelled, "serving ends, and nothing more is begun");
@@ -242,10 +310,25 @@ impl Door {
         let (number, lane) = (queue.next, Arc::clone(&by.lane));
         queue.stops.insert(number, stop.clone());
         let (context, came) = (Context::current(), Moment::now());
-        queue.push(Order { number, ask, by, stop: stop.clone(), reply, context, came });
+        let make: Make = Box::new(move |reply: Reply, answers: &Answers<'_>| -> HandOver {
+            let made = make(reply, answers);
+            Box::new(move || drop(sender.send(made)))
+        });
+        queue.push(Order { number, ask, by, stop: stop.clone(), make, context, came });
         drop(queue);
         self.0.come.notify_one();
-        Ok(Taken { reply: answer, stop, number, lane, hall: Arc::clone(&self.0) })
+        Ok(Taken { reply, stop, number, lane, hall: Arc::clone(&self.0) })
+    }
+
+    /// So many bytes wait to be sent to a caller.
+    pub(crate) fn hold(&self, lane: &Arc<str>, bytes: usize) -> Unsent {
+        self.0.hold(lane, bytes)
+    }
+
+    /// How many do.
+    #[cfg(test)]
+    pub(crate) fn unsent(&self, lane: &str) -> usize {
+        self.0.queue().unsent.get(lane).copied().unwrap_or(0)
     }
 
     /// Takes in nothing more, and stops what was taken in.
@@ -268,7 +351,7 @@ impl Door {
             let order = self.0.queue().pop(|_| true);
             if let Some(order) = order {
                 self.0.queue().end(&order.by.lane, order.ask.package);
-                let _ = order.reply.send(reply);
+                (order.make)(reply, &Answers { hall: &self.0, lane: &order.by.lane })();
                 // Who waits for something to be done looks again.
                 self.0.done.send_modify(|count| *count += 1);
                 return;
@@ -301,13 +384,13 @@ impl Drop for Door {
     }
 }
 
-impl Taken {
+impl<T> Taken<T> {
     /// Ends it: a call that still waits does so no more, and has its answer; one that is under way is stopped, and answers soon.
     pub(crate) fn cancel(&self) {
         self.stop.stop();
         let order = self.hall.queue().take_out(&self.lane, self.number);
         if let Some(order) = order {
-            let _ = order.reply.send(Reply::cancelled());
+            (order.make)(Reply::cancelled(), &Answers { hall: &self.hall, lane: &self.lane })();
         }
     }
 
@@ -317,7 +400,7 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl<T> Drop for Taken<T> {
     fn drop(&mut self) {
         // Nobody waits for it any more; where it has ended, nothing is stopped.
         self.cancel();
@@ -345,7 +428,7 @@ pub(crate) fn open<T>(serving: &Serving, serve: impl FnOnce(Arc<Door>) -> T) -> 
 }
 
 /// Carries out calls until nobody can bring more.
-fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
+fn work(serving: &Serving, worker: &Worker<'_>, hall: &Arc<Hall>) {
     loop {
         let mut queue = hall.queue();
         let order = loop {
@@ -356,7 +439,7 @@ fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
             }
         };
         drop(queue);
-        let Order { ask, by, stop, reply, context, came, .. } = order;
+        let Order { ask, by, stop, make, context, came, .. } = order;
         let package = ask.package;
         let known = Known::begin(serving, &ask, &by, &context, came);
         let done = match stop.is_stopped() {
@@ -367,10 +450,14 @@ fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
             }
         };
         known.end(&done);
+        // It is counted before more is carried out for this caller, who is told where making it broke down.
+        let answers = Answers { hall, lane: &by.lane };
+        let hand_over = catch_unwind(AssertUnwindSafe(|| make(done, &answers)));
         hall.queue().end(&by.lane, package);
         hall.look_again();
-        // Whoever asked may be gone.
-        let _ = reply.send(done);
+        if let Ok(hand_over) = hand_over {
+            hand_over();
+        }
         if ask.what.is_recorded() {
             hall.done.send_modify(|count| *count = count.wrapping_add(1));
         }
@@ -378,136 +465,5 @@ fn work(serving: &Serving, worker: &Worker<'_>, hall: &Hall) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ask::What;
-
-    fn order(number: u64, lane: &str) -> Order {
-        order_of(0, number, lane)
-    }
-
-    fn order_of(package: usize, number: u64, lane: &str) -> Order {
-        let by = By { lane: lane.into(), ..By::default() };
-        let ask = Ask { package, what: What::Verify(None) };
-        Order {
-            number,
-            ask,
-            by,
-            stop: Stop::new(),
-            reply: oneshot::channel().0,
-            context: Context::new(),
-            came: Moment::now(),
-        }
-    }
-
-    /// The numbers of all that wait, each carried out before the next is taken.
-    fn served(queue: &mut Queue) -> Vec<u64> {
-        let one = || {
-            let order = queue.pop(|_| true)?;
-            queue.end(&order.by.lane, order.ask.package);
-            Some(order.number)
-        };
-        std::iter::from_fn(one).collect()
-    }
-
-    #[test]
-    fn one_caller_never_has_all_workers() {
-        let mut queue = Queue::default();
-        for number in 0..10 {
-            queue.push(order(number, "flood"));
-        }
-        let taken: Vec<u64> = std::iter::from_fn(|| queue.pop(|_| true)).map(|order| order.number).collect();
-        assert_eq!(taken, [0, 1, 2]);
-        // There is one for who comes now; and the flood goes on when one of its own has ended.
-        queue.push(order(10, "one"));
-        assert_eq!(queue.pop(|_| true).map(|order| order.number), Some(10));
-        assert!(queue.pop(|_| true).is_none());
-        queue.end(&"flood".into(), 0);
-        assert_eq!(queue.pop(|_| true).map(|order| order.number), Some(3));
-        // Where there is but one caller, nothing is left to others.
-        let mut queue = Queue::default();
-        for number in 0..10 {
-            queue.push(order(number, ""));
-        }
-        assert_eq!(std::iter::from_fn(|| queue.pop(|_| true)).count(), WORKERS);
-    }
-
-    #[test]
-    fn calls_of_a_package_that_is_being_opened_keep_no_worker_from_others() {
-        let (mut queue, none_is_open) = (Queue::default(), |_: usize| false);
-        for (number, lane) in [(0, "a"), (1, "b"), (2, "c")] {
-            queue.push(order_of(7, number, lane));
-        }
-        queue.push(order_of(8, 3, "b"));
-        let taken: Vec<u64> = std::iter::from_fn(|| queue.pop(none_is_open)).map(|order| order.number).collect();
-        assert_eq!(taken, [0, 3], "the first opens it, and another package is not kept waiting");
-        // It could not be opened: the next tries. It is open: all are carried out.
-        queue.end(&"a".into(), 7);
-        assert_eq!(queue.pop(none_is_open).map(|order| order.number), Some(2));
-        assert_eq!(queue.pop(|package| package == 7).map(|order| order.number), Some(1));
-        assert_eq!(queue.waiting, 0);
-    }
-
-    #[test]
-    fn callers_are_served_in_turn_however_much_one_asks_for() {
-        let mut queue = Queue::default();
-        for number in 0..10 {
-            queue.push(order(number, "flood"));
-        }
-        queue.push(order(10, "one"));
-        queue.push(order(11, "two"));
-        queue.push(order(12, "one"));
-        assert_eq!(served(&mut queue), [0, 10, 11, 1, 12, 2, 3, 4, 5, 6, 7, 8, 9]);
-        assert_eq!((queue.waiting, queue.lanes.len(), queue.turns.len()), (0, 0, 0));
-    }
-
-    #[test]
-    fn what_is_taken_out_leaves_no_turn_behind() {
-        let mut queue = Queue::default();
-        for number in 0..3 {
-            queue.push(order(number, "a"));
-        }
-        queue.push(order(3, "b"));
-        assert!(queue.take_out("b", 3).is_some() && queue.take_out("b", 3).is_none());
-        assert!(queue.take_out("a", 1).is_some());
-        assert_eq!((served(&mut queue), queue.waiting), (vec![0, 2], 0));
-    }
-
-    #[test]
-    fn there_is_room_for_others_where_one_has_filled_its_own() {
-        let door = Door(Arc::default());
-        let take = |lane: &str| {
-            let by = By { lane: lane.into(), ..By::default() };
-            door.take(Ask { package: 0, what: What::Verify(None) }, by)
-        };
-        let mut taken: Vec<Taken> =
-            (0..WAITING_MAX).map(|_| take("flood").unwrap_or_else(|_| panic!("room"))).collect();
-        let refused = take("flood").map(|_| ()).unwrap_err();
-        assert_eq!(refused.code, ErrorCode::ServerBusy);
-        assert!(take("one").is_ok());
-        // One that is cancelled leaves at once, with an answer.
-        let mut last = taken.pop().unwrap_or_else(|| panic!("it was taken"));
-        last.cancel();
-        assert!(matches!(last.reply.try_recv(), Ok(Reply::Failed { .. })));
-        assert!(take("flood").is_ok());
-        drop(taken);
-        assert_eq!(door.load().waiting, 0);
-        // Nor do several who fill theirs keep one out who comes then.
-        let all = |at: usize| -> Vec<Taken> { std::iter::from_fn(|| take(&format!("flood {at}")).ok()).collect() };
-        let full: Vec<Vec<Taken>> = (0..9).map(all).collect();
-        assert_eq!(full.iter().map(Vec::len).collect::<Vec<_>>(), [64, 64, 64, 32, 16, 8, 4, 2, 1]);
-        assert!(take("one").is_ok());
-    }
-
-    #[test]
-    fn a_call_whose_caller_is_gone_is_under_way_until_it_has_ended() {
-        let door = Door::unattended();
-        let taken = door.take(Ask { package: 0, what: What::Verify(None) }, By::default());
-        let order = door.0.queue().pop(|_| true).unwrap_or_else(|| panic!("it waits"));
-        drop(taken);
-        let load = door.load();
-        assert_eq!((order.stop.is_stopped(), load.under_way, load.waiting, door.is_busy()), (true, 1, 0, true));
-        door.0.queue().end(&order.by.lane, order.ask.package);
-        assert_eq!((door.load().under_way, door.is_busy()), (0, false));
-    }
-}
+#[path = "door_tests.rs"]
+mod tests;

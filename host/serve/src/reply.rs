@@ -36,14 +36,12 @@ impl Reply {
 
     /// Of a call that is not carried out any more.
     pub(crate) fn cancelled() -> Reply {
-        let code = ErrorCode::Cancelled;
-        Reply::failed(ErrorReport::new(code, "the call was cancelled before it began").detail("kept", false))
+        Reply::failed(cancelled())
     }
 
-    /// Of a call whose thread broke down: nobody knows here how far it came.
+    /// Of a call whose thread broke down.
     pub(crate) fn lost() -> Reply {
-        let report = ErrorReport::new(ErrorCode::AnswerLost, "the host broke down while it carried out the call");
-        Reply::failed(report.suggest("look in the ledger whether the call was kept before it is made again"))
+        Reply::failed(lost())
     }
 
     /// What a guest answered.
@@ -65,6 +63,17 @@ impl Reply {
             }
         }
     }
+}
+
+/// A call is not carried out any more.
+pub(crate) fn cancelled() -> ErrorReport {
+    ErrorReport::new(ErrorCode::Cancelled, "the call was cancelled before it began").detail("kept", false)
+}
+
+/// The thread of a call broke down: nobody knows here how far it came.
+pub(crate) fn lost() -> ErrorReport {
+    let report = ErrorReport::new(ErrorCode::AnswerLost, "the host broke down while it carried out the call");
+    report.suggest("look in the ledger whether the call was kept before it is made again")
 }
 
 /// What is known of a call.

@@ -248,6 +248,63 @@ fn who_is_silent_keeps_nobody_out() {
     again(&mut known);
 }
 
+/// An answer of some eight million bytes, of which a socket holds a part, begun to be read.
+fn long_answer(server: &Server, token: &str) -> TcpStream {
+    let (mut stream, body) = (server.connect(), json!({"arguments": ["stdout", "4000000"]}).to_string());
+    let head = format!(
+        "POST /api/packages/probe/run HTTP/1.1\r\nhost: {}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+        server.address,
+        body.len()
+    );
+    stream.write_all((head + &body).as_bytes()).unwrap();
+    stream
+}
+
+#[test]
+fn an_answer_that_is_read_ends_for_no_other_caller() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &["--connections-max", "4", "--sent-within", PATIENT, &probe()]);
+    let mut reading = long_answer(&server, &server.agent);
+    let mut begun = [0; 12];
+    reading.read_exact(&mut begun).unwrap();
+    assert_eq!(&begun, b"HTTP/1.1 200");
+    let bearer = format!("authorization: Bearer {}", server.operator);
+    let ask = format!("GET /healthz HTTP/1.1\r\nhost: {}\r\n{bearer}\r\n\r\n", server.address);
+    // Each has its answer, and stays.
+    let other = |_| {
+        let mut stream = server.connect();
+        stream.write_all(ask.as_bytes()).unwrap();
+        stream.read_exact(&mut [0; 12]).unwrap();
+        stream
+    };
+    let others: Vec<TcpStream> = (0..8).map(other).collect();
+    let mut rest = Vec::new();
+    reading.read_to_end(&mut rest).unwrap();
+    assert!(rest.len() > 8_000_000 && rest.ends_with(b"}\n"), "{}", rest.len());
+    drop(others);
+}
+
+#[test]
+fn answers_that_nobody_reads_take_no_more_than_their_share() {
+    const CALLS: usize = 16;
+    let machine = Machine::new();
+    let server = Server::start(&machine, &["--sent-within", PATIENT, &probe()]);
+    let unread: Vec<TcpStream> = (0..CALLS).map(|_| long_answer(&server, &server.agent)).collect();
+    let entries = || server.get("/api/packages/probe/ledger")["total"].as_u64().unwrap();
+    let load = || server.ask("GET", "/api/server", None).document();
+    // Nine have its share of 64 MiB, and two were under way when it was full.
+    let full = |told: &serde_json::Value| told["under_way"] == 0 && told["waiting"].as_u64().is_some_and(|few| few > 0);
+    let told = again_until(|| (entries() > 8).then(load).unwrap_or_default(), full);
+    assert!(full(&told) && entries() <= 12, "{told}");
+    // Others are served meanwhile, and what waits is carried out when somebody reads.
+    std::thread::scope(|scope| {
+        let reading = unread.into_iter().map(|mut stream| scope.spawn(move || read(&mut stream).status));
+        let reading: Vec<_> = reading.collect();
+        assert!(reading.into_iter().all(|one| one.join().unwrap() == 200));
+    });
+    assert_eq!(entries(), 1 + CALLS as u64);
+}
+
 #[test]
 fn a_thousand_connections_at_once_leave_a_server_that_serves() {
     let machine = Machine::new();

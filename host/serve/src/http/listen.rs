@@ -1,15 +1,17 @@
-//! Connections and their bounds: how many there are, how slowly they may send and read, and their end.
+//! Connections and their bounds: how many there are, how slowly they may send, and their end.
 
 use super::access::Refused;
 use super::answer::{self, Body};
+use super::connection::{Connection, Idle, Wire};
 use super::settings::Bounds;
 use super::site::Site;
-use crate::room::{Place, Room};
+use crate::door::{Door, Unsent};
+use crate::room::Room;
 use crate::serving::ServeError;
 use crate::who::Principal;
+use bytes::Bytes;
 use http::header::{CONNECTION, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
-use http_body::Body as _;
 use http_body_util::BodyExt;
 use hutch_model::error_code::ErrorCode;
 use hyper::body::Incoming;
@@ -17,16 +19,14 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
-use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Semaphore, watch};
-use tokio_io_timeout::TimeoutStream;
 use tokio_util::sync::CancellationToken;
 
 /// The most bytes of a request's head.
@@ -116,89 +116,6 @@ impl Peer {
 #[derive(Clone)]
 pub(super) struct EndsItself;
 
-/// The connections on which nothing is under way, each with what ends it. When there is no room for another, one of them ends: first of
-/// those on which no known token came, the one that has waited longest.
-#[derive(Default)]
-struct Idle(Mutex<Waiting>);
-
-#[derive(Default)]
-struct Waiting {
-    next: u64,
-    connections: BTreeMap<(bool, u64), CancellationToken>,
-}
-
-impl Idle {
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends one of them, if there is one.
-    fn end_one(&self) -> bool {
-        let ended = self.waiting().connections.pop_first();
-        ended.is_some_and(|(_, end)| {
-            end.cancel();
-            true
-        })
-    }
-}
-
-/// One connection.
-struct Connection {
-    idle: Arc<Idle>,
-    end: CancellationToken,
-    /// Whether a known token came on it, and its place while nothing is under way.
-    place: Mutex<(bool, Option<u64>)>,
-    /// What it has of its caller's room while something is under way, and then until something else comes or it ends.
-    held: Mutex<Option<Place>>,
-}
-
-impl Connection {
-    /// On which nothing has come yet.
-    fn begin(idle: &Arc<Idle>) -> Arc<Connection> {
-        let (end, place, held) = (CancellationToken::new(), Mutex::default(), Mutex::default());
-        let connection = Connection { idle: Arc::clone(idle), end, place, held };
-        connection.rest(false);
-        Arc::new(connection)
-    }
-
-    /// Takes room for what came on it, if it came with a known token; whether there is any.
-    fn hold(&self, callers: &Arc<Room>, known: Option<&Principal>) -> bool {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        // What came before may have been another caller's.
-        *held = None;
-        *held = known.and_then(|principal| callers.take(principal));
-        held.is_some() || known.is_none()
-    }
-
-    fn place(&self) -> MutexGuard<'_, (bool, Option<u64>)> {
-        self.place.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Something is under way on it.
-    fn work(&self) {
-        let mut place = self.place();
-        if let Some(number) = place.1.take() {
-            self.idle.waiting().connections.remove(&(place.0, number));
-        }
-    }
-
-    /// Nothing is under way on it; `known` is whether what was came with a known token.
-    fn rest(&self, known: bool) {
-        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let (mut place, mut waiting) = (self.place(), self.idle.waiting());
-        waiting.next += 1;
-        *place = (place.0 || known, Some(waiting.next));
-        let key = (place.0, waiting.next);
-        waiting.connections.insert(key, self.end.clone());
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        self.work();
-    }
-}
-
 /// Answers on every connection until the process is told to end, and lets what was begun come to its end; told so once more, it ends at once.
 pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::Sender<bool>, mut ends: Ends) {
     let graceful = GracefulShutdown::new();
@@ -225,9 +142,8 @@ pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::
                 continue;
             }
         };
-        let mut stream = TimeoutStream::new(stream);
-        stream.set_write_timeout(Some(site.bounds.sent_within));
         let connection = Connection::begin(&idle);
+        let wire = Wire::new(stream, Arc::clone(&connection), site.bounds.sent_within);
         let ended = connection.end.clone();
         let (shared, callers) = (Arc::clone(&site), Arc::clone(&callers));
         let service = service_fn(move |mut request: Request<Incoming>| {
@@ -243,16 +159,14 @@ pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::
                     false => has_too_many(),
                 };
                 let is_watched = only_listens && response.extensions().get::<EndsItself>().is_none();
-                match response.body().size_hint().exact() {
-                    Some(_) => connection.rest(known.is_some()),
-                    // A stream goes on, for as long as somebody listens.
-                    None if is_watched => drop(tokio::spawn(peer.watch(connection.end.clone()))),
-                    None => {}
+                // A stream goes on, for as long as somebody listens.
+                if is_watched && answer::length(&response).is_none() {
+                    tokio::spawn(peer.watch(connection.end.clone()));
                 }
-                Ok::<Response<Body>, Infallible>(response)
+                Ok::<Response<Body>, Infallible>(counted(response, known.as_ref(), &connection, &site.door))
             }
         });
-        let served = graceful.watch(protocol(&site.bounds).serve_connection(TokioIo::new(Box::pin(stream)), service));
+        let served = graceful.watch(protocol(&site.bounds).serve_connection(TokioIo::new(wire), service));
         tokio::spawn(async move {
             tokio::select! {
                 // A connection that breaks is its caller's affair.
@@ -298,6 +212,32 @@ pub(super) async fn listen(listener: TcpListener, site: Arc<Site>, end: &watch::
         _ = tokio::time::timeout(site.bounds.sent_within, &mut ended) => {}
         () = at_once => {}
     }
+}
+
+/// Counts what is answered on a connection until it is sent. Who is not known is answered little, and may be left with a part of it for another.
+fn counted(
+    mut response: Response<Body>,
+    known: Option<&Principal>,
+    connection: &Arc<Connection>,
+    door: &Arc<Door>,
+) -> Response<Body> {
+    let Some(lane) = known.map(|principal| Arc::clone(principal.name())) else {
+        connection.rest();
+        return response;
+    };
+    let counted = response.extensions_mut().remove::<Arc<Unsent>>();
+    if let Some(bytes) = answer::length(&response) {
+        connection.answer(counted.unwrap_or_else(|| Arc::new(door.hold(&lane, bytes))));
+        return response;
+    }
+    let (connection, door) = (Arc::clone(connection), Arc::clone(door));
+    response.map(|body| {
+        let frames = body.map_frame(move |frame| {
+            connection.send(Arc::new(door.hold(&lane, frame.data_ref().map_or(0, Bytes::len))));
+            frame
+        });
+        frames.boxed()
+    })
 }
 
 /// Tells a caller that has as many connections as one may, and ends this one.

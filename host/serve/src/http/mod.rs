@@ -2,10 +2,12 @@
 //!
 //! A request goes through `site`: whose name it uses and whose token it bears (`access`), which route it means (`routes`, of which the
 //! description in `openapi` is made too), what stands in it (`request`), all of that together (`meant`), and then through the door as
-//! everything else does. What came of it is put into an answer (`answer`). `listen` keeps connections, and their bounds.
+//! everything else does. What came of it is put into an answer (`answer`). `listen` keeps connections (`connection`), and their
+//! bounds.
 
 mod access;
 mod answer;
+mod connection;
 mod events;
 #[cfg(feature = "fuzzing")]
 pub mod judge;

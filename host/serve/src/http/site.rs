@@ -13,10 +13,10 @@ use super::seen::Seen;
 use super::settings::Bounds;
 use crate::ask::{Ask, Tell, What};
 use crate::catalog::Catalog;
-use crate::door::{By, Door};
+use crate::door::{Answers, By, Door};
 use crate::mcp::{Endpoint, Unanswered};
 use crate::question;
-use crate::reply::Reply;
+use crate::reply::{self, Reply};
 use crate::room::{Place, Room};
 use crate::serving::{About, Surroundings};
 use crate::telemetry::Telemetry;
@@ -182,32 +182,52 @@ impl Site {
             _ => {}
         }
         let tell = meant::looked(asked)?;
-        let reply = self.carry_out(package, tell, self.by(asked.principal, None), asked.parts).await;
-        let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok());
-        Ok(answer::reply(reply, known))
+        let known = asked.parts.headers.get(IF_NONE_MATCH).and_then(|known| known.to_str().ok()).map(str::to_owned);
+        let made = move |reply: Reply| answer::reply(reply, known.as_deref());
+        Ok(self.told(asked, (package, tell), self.by(asked.principal, None), made).await)
     }
 
     /// What may change something, or takes work.
     async fn change(&self, asked: &Asked<'_>, body: Value) -> Result<Response<Body>, Failed> {
         let package = self.package(asked)?;
         let (named, tell) = meant::changed(asked, body, &self.catalog, package)?;
-        let mut reply = self.carry_out(package, tell, self.by(asked.principal, named), asked.parts).await;
-        if let Reply::Failed { report, .. } = &mut reply {
-            question::found_at(report, &self.approvals);
-        }
-        Ok(answer::reply(reply, None))
+        let approvals = self.approvals.clone();
+        let made = move |mut reply: Reply| {
+            if let Reply::Failed { report, .. } = &mut reply {
+                question::found_at(report, &approvals);
+            }
+            answer::reply(reply, None)
+        };
+        Ok(self.told(asked, (package, tell), self.by(asked.principal, named), made).await)
+    }
+
+    /// Has something done, and its answer written and counted there.
+    async fn told(
+        &self,
+        asked: &Asked<'_>,
+        (package, tell): (usize, Tell),
+        by: By,
+        make: impl FnOnce(Reply) -> Response<Body> + Send + 'static,
+    ) -> Response<Body> {
+        let told = self.carry_out(package, tell, by, asked.parts, |reply, all| answer::counted(make(reply), all)).await;
+        told.unwrap_or_else(|report| answer::failed(&report))
     }
 
     pub(super) fn by(&self, principal: &Principal, request: Option<hutch_model::ledger::Request>) -> By {
         By::of(principal, "http", request)
     }
 
-    /// Has something done. A caller whose connection breaks before the answer has it stopped; one that has only said all gets the answer.
-    pub(super) async fn carry_out(&self, package: usize, tell: Tell, by: By, parts: &Parts) -> Reply {
-        let mut taken = match self.door.take(Ask { package, what: What::Told(tell) }, by) {
-            Ok(taken) => taken,
-            Err(report) => return Reply::failed(report),
-        };
+    /// Has something done, and made of the reply what is answered: where it is carried out, as here everybody else would wait for what takes long.
+    /// A caller whose connection breaks before has it stopped; one that has only said all gets the answer.
+    pub(super) async fn carry_out<T: Send + 'static>(
+        &self,
+        package: usize,
+        tell: Tell,
+        by: By,
+        parts: &Parts,
+        make: impl FnOnce(Reply, &Answers<'_>) -> T + Send + 'static,
+    ) -> Result<T, ErrorReport> {
+        let mut taken = self.door.take_made(Ask { package, what: What::Told(tell) }, by, make)?;
         let broke = async {
             match parts.extensions.get::<Peer>() {
                 Some(peer) => peer.broke().await,
@@ -215,9 +235,9 @@ impl Site {
             }
         };
         tokio::select! {
-            reply = &mut taken.reply => reply.unwrap_or_else(|_| Reply::lost()),
+            made = &mut taken.reply => made.map_err(|_| reply::lost()),
             // It is dropped here, and so stopped.
-            () = broke => Reply::cancelled(),
+            () = broke => Err(reply::cancelled()),
         }
     }
 

@@ -4,7 +4,7 @@ use super::confirm::{self, Asked, Questions};
 use super::skills::Skills;
 use crate::ask::{Ask, What};
 use crate::catalog::{Catalog, Wanted};
-use crate::door::{By, Door};
+use crate::door::{By, Door, Unsent};
 use crate::question;
 use crate::reply::{Facts, Reply};
 use crate::serving::ServeError;
@@ -72,6 +72,11 @@ impl Desk {
     pub(super) fn close(&self) {
         self.door.close();
         self.closed.send_replace(true);
+    }
+
+    /// So many bytes wait for the only client that there is.
+    pub(super) fn hold(&self, bytes: usize) -> Unsent {
+        self.door.hold(&Arc::default(), bytes)
     }
 
     /// Ends when this is closed.

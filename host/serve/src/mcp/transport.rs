@@ -213,6 +213,7 @@ where
         let (line, open) = (lines::line(item), Arc::clone(&self.open));
         let bytes = line.as_ref().map_or(0, String::len);
         open.ids().unsent.add(bytes);
+        let unsent = self.desk.hold(bytes);
         let sent = line.map(|line| self.lines.send(line));
         async move {
             let sent = match sent {
@@ -220,6 +221,7 @@ where
                 Err(error) => Err(error),
             };
             open.sent(bytes, sent.is_ok());
+            drop(unsent);
             sent
         }
     }
@@ -415,6 +417,26 @@ mod tests {
             open.cancel(&number(1));
             assert_eq!(open.insert(&number(0), bytes), Inserted::Yes);
         }
+    }
+
+    /// More is carried out for who reads: see `Door`.
+    #[test]
+    fn what_a_client_has_not_read_is_counted_at_the_door() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let telemetry = Arc::new(Telemetry::begin(Wanted::default(), Clock::default).unwrap());
+            let door = Arc::new(Door::unattended());
+            let desk = Desk::new(Arc::clone(&door), Arc::default(), Skills::default(), Seed::default(), telemetry);
+            let ((_client_writes, reads), (writes, client_reads)) = (duplex(64), duplex(64));
+            let guarded = Guarded::new(Lines::new(reads, writes), Arc::new(desk.unwrap()));
+            let answer = JsonRpcMessage::error(message::busy("x".repeat(1000)), None);
+            let sent = tokio::spawn(guarded.write(&answer));
+            let line = lines::line(&answer).unwrap();
+            assert!(line.len() > 1000 && door.unsent("") == line.len(), "{}", door.unsent(""));
+            let read = BufReader::new(client_reads).lines().next_line().await.unwrap();
+            sent.await.unwrap().unwrap();
+            assert_eq!((read.map(|read| read + "\n"), door.unsent("")), (Some(line), 0));
+        });
     }
 
     /// Of answers as of refusals: without a bound, each takes some KiB.

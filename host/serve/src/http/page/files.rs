@@ -116,16 +116,19 @@ impl View<'_> {
     pub(super) async fn file(&self, query: Option<&str>) -> Result<Shown, Refused> {
         let place = Place::of(query)?;
         let (path, at) = (place.path()?, place.at.clone());
-        let (document, _) = self.ask(Tell::File { at, path: path.clone() }).await?;
-        let result = &document["result"];
+        let shown = |document: Value, _| {
+            let result = &document["result"];
+            let content = (result["encoding"] == "utf-8").then(|| text(result["content"].as_str().unwrap_or_default()));
+            content.ok_or_else(|| result["size"].as_u64().unwrap_or_default())
+        };
+        let shown = self.ask_made(Tell::File { at, path: path.clone() }, shown).await?;
         Ok(Shown::Page(page(
             &format!("{path} of {}", self.slug),
             &html! {
                 (place.when())
-                @if result["encoding"] == "utf-8" {
-                    pre tabindex="0" { (text(result["content"].as_str().unwrap_or_default())) }
-                } @else {
-                    p { (result["size"].as_u64().unwrap_or_default()) " bytes that are no text." }
+                @match shown {
+                    Ok(shown) => pre tabindex="0" { (shown) },
+                    Err(bytes) => p { (bytes) " bytes that are no text." },
                 }
                 p { a href={ "/packages/" (self.slug) "/raw?" (place.query(Some(&path), 0)) } { "Download" } }
                 @if let Some((above, _)) = path.rsplit_once('/') {
@@ -139,13 +142,15 @@ impl View<'_> {
     /// A file's bytes.
     pub(super) async fn raw(&self, query: Option<&str>) -> Result<Shown, Refused> {
         let place = Place::of(query)?;
-        let (document, _) = self.ask(Tell::File { at: place.at.clone(), path: place.path()? }).await?;
-        let content = document["result"]["content"].as_str().unwrap_or_default();
-        let bytes = match document["result"]["encoding"] == "base64" {
-            true => BASE64.decode(content.as_bytes()).unwrap_or_default(),
-            false => content.as_bytes().to_vec(),
+        let bytes = |document: Value, _| {
+            let content = document["result"]["content"].as_str().unwrap_or_default();
+            match document["result"]["encoding"] == "base64" {
+                true => BASE64.decode(content.as_bytes()).unwrap_or_default(),
+                false => content.as_bytes().to_vec(),
+            }
         };
-        Ok(Shown::Bytes(bytes))
+        let tell = Tell::File { at: place.at.clone(), path: place.path()? };
+        Ok(Shown::Bytes(self.ask_made(tell, bytes).await?))
     }
 }
 

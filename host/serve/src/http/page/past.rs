@@ -1,8 +1,8 @@
 //! Pages about what was done: the entries, the last first, and each with what it changed and its *Undo*, where that takes something back.
 
 use super::Shown;
-use super::shape::{ROWS_MAX, document, done_in_words, failure, page, text, time, wide};
-use super::views::{View, answered};
+use super::shape::{document, done_in_words, failure, page, text, time, wide};
+use super::views::View;
 use crate::ask::Tell;
 use crate::http::access::Refused;
 use crate::http::request;
@@ -109,8 +109,7 @@ impl View<'_> {
     }
 
     pub(super) async fn entry(&self, name: &str, verify: bool) -> Result<Shown, Refused> {
-        let (document_, _) = self.ask(Tell::Entry(request::entry_name(name)?)).await?;
-        let result = &document_["result"];
+        let (result, _, drawn) = self.ask_drawn(Tell::Entry(request::entry_name(name)?)).await?;
         let (sequence, record) = (result["sequence"].as_u64().unwrap_or_default(), &result["record"]);
         let verified = match verify {
             true => Some(self.ask(Tell::Verify(Some(EntryName::Sequence(sequence)))).await),
@@ -140,7 +139,7 @@ impl View<'_> {
                         p.faint { "It was taken back already, or too much was done since." }
                     }
                 }
-                @if !record["outcome"].is_null() { h2 { "Answer" } (answered(result, ROWS_MAX)) }
+                @if !record["outcome"].is_null() { h2 { "Answer" } (drawn) }
                 h2 { "Changes" }
                 (changed(&record["volumes"]))
                 p { a href={ "/packages/" (self.slug) "/files?at=" (sequence) } { "Files as this entry left them" } }

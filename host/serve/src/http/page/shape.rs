@@ -4,7 +4,7 @@ use crate::catalog::{STDIN, fields_of};
 use crate::question::SHOWN_CHARS_MAX;
 use hutch::{SHOWN_BYTES_MAX, Shown};
 use hutch_model::contract::{Command, Effect};
-use hutch_model::document::written;
+use hutch_model::document::{json_within, written};
 use hutch_model::error_report::ErrorReport;
 use hutch_model::instant::Instant;
 use hutch_model::redact::without_hidden;
@@ -52,9 +52,26 @@ pub(super) fn failure(report: &ErrorReport) -> Markup {
 
 /// A text without characters that are not seen, and cut where it is too long.
 pub(super) fn text(given: &str) -> String {
-    let shown: String = plain(given).chars().take(SHOWN_CHARS_MAX).collect();
-    let left = given.chars().count().saturating_sub(SHOWN_CHARS_MAX);
-    if left > 0 { format!("{shown}\n{left} more characters are not shown") } else { shown }
+    text_within(given, SHOWN_CHARS_MAX)
+}
+
+/// What is cut is not looked at.
+fn text_within(given: &str, chars_max: usize) -> String {
+    let Some((end, _)) = given.char_indices().nth(chars_max) else { return plain(given) };
+    let (shown, left) = given.split_at(end);
+    format!("{}\n{} more characters are not shown", plain(shown), left.chars().count())
+}
+
+/// A value as JSON, written no further than it is shown.
+fn json(value: &Value, chars_max: usize, is_indented: bool) -> String {
+    // No character has more bytes than four.
+    let (json, is_whole) = json_within(value, chars_max.saturating_mul(4), is_indented).unwrap_or_default();
+    let json = written(&json);
+    if is_whole {
+        return text_within(&json, chars_max);
+    }
+    let shown: String = json.chars().take(chars_max).collect();
+    format!("{}\nmore characters are not shown", plain(&shown))
 }
 
 /// An instant, to the second; all of it is there for programs.
@@ -74,10 +91,10 @@ fn plain(given: &str) -> String {
 /// A document as people read it.
 pub(super) fn document(value: &Value) -> Markup {
     let shown = match value {
-        Value::String(given) => given.clone(),
-        value => written(&serde_json::to_string_pretty(value).unwrap_or_default()).into_owned(),
+        Value::String(given) => text(given),
+        value => json(value, SHOWN_CHARS_MAX, true),
     };
-    html! { pre tabindex="0" { (text(&shown)) } }
+    html! { pre tabindex="0" { (shown) } }
 }
 
 /// A change, line by line; what comes and what goes is told by the sign too, and not by the colour alone.
@@ -154,16 +171,17 @@ fn whole(value: &Value) -> Markup {
     html! { details { summary { "The whole answer" } (document(value)) } }
 }
 
-/// The most columns and rows of a table.
+/// The most columns and rows of a table, and characters of a cell; below it stands the whole answer.
 const COLUMNS_MAX: usize = 12;
 pub(super) const ROWS_MAX: usize = 200;
+const CELL_CHARS_MAX: usize = 1000;
 
 fn cell(value: &Value) -> Markup {
     match value {
         Value::Null => html! {},
         Value::String(given) if given.len() >= 20 && given.parse::<Instant>().is_ok() => time(value),
-        Value::String(given) => html! { (text(given)) },
-        other => html! { (text(&written(&other.to_string()))) },
+        Value::String(given) => html! { (text_within(given, CELL_CHARS_MAX)) },
+        other => html! { (json(other, CELL_CHARS_MAX, false)) },
     }
 }
 
@@ -338,6 +356,27 @@ mod tests {
         let field = input(0, hostile, &about, true, &Sent::default()).into_string();
         assert!(!field.contains("<script") && field.matches('\u{202e}').count() == 2, "{field}");
     }
+
+    /// All of it would have a hundred times its bytes as it is indented, and more where it is escaped.
+    #[test]
+    fn what_is_shown_of_an_answer_is_bounded_whatever_it_is() {
+        let deep = (0..100).fold(Value::from(vec![0_u8; 100_000]), |value, _| Value::from(vec![value]));
+        let long = Value::from("\u{0}\u{202e}\"".repeat(SHOWN_CHARS_MAX));
+        let row = serde_json::json!({"id": &long, "deep": &deep});
+        for (shown, most) in [
+            (document(&deep), SHOWN_CHARS_MAX),
+            (document(&serde_json::json!([&long])), SHOWN_CHARS_MAX),
+            (document(&long), SHOWN_CHARS_MAX),
+            (answer(&serde_json::json!({"items": vec![row; 3]}), 3), SHOWN_CHARS_MAX + 6 * CELL_CHARS_MAX),
+        ] {
+            let shown = shown.into_string().replace("&quot;", "\"");
+            assert!(shown.contains("more characters are not shown"));
+            assert!((SHOWN_CHARS_MAX..most + 1000).contains(&shown.chars().count()), "{}", shown.chars().count());
+        }
+        assert_eq!(text_within("\u{202e}abc", 2), "\u{fffd}a\n2 more characters are not shown");
+        assert_eq!(json(&serde_json::json!(["\u{202e}"]), 11, false), "[\"\\u202e\"]");
+    }
+
     #[test]
     fn a_date_is_picked_and_what_is_none_is_shown_again() {
         let due = serde_json::json!({"anyOf": [{"format": "date"}, {"format": "date-time"}]});

@@ -98,7 +98,9 @@ fn packages(site: &Site, parts: &Parts) -> Markup {
 
 /// What waits for a person.
 async fn approvals(site: &Site, principal: &Principal, parts: &Parts) -> Result<Shown, Refused> {
-    let (document, _) = done(site.carry_out(0, Tell::Questions, site.by(principal, None), parts).await)?;
+    let by = site.by(principal, None);
+    let asked = site.carry_out(0, Tell::Questions, by, parts, |reply, _| done(reply)).await;
+    let (document, _) = asked.unwrap_or_else(|report| Err(failed(report)))?;
     let items = document["items"].as_array().cloned().unwrap_or_default();
     let mut bytes = 0;
     let fits = |item: &&Value| {
@@ -164,7 +166,32 @@ fn answers(slug: &str, plan: &str, principal: &Principal, asks: bool) -> Markup 
 
 impl View<'_> {
     pub(super) async fn ask(&self, tell: Tell) -> Result<(Value, Facts), Refused> {
-        done(self.site.carry_out(self.package, tell, self.site.by(self.principal, None), self.parts).await)
+        self.ask_made(tell, |document, facts| (document, facts)).await
+    }
+
+    /// What is made of the document where it is carried out, as whatever can be large is.
+    pub(super) async fn ask_made<T: Send + 'static>(
+        &self,
+        tell: Tell,
+        make: impl FnOnce(Value, Facts) -> T + Send + 'static,
+    ) -> Result<T, Refused> {
+        let by = self.site.by(self.principal, None);
+        let made = move |reply| done(reply).map(|(document, facts)| make(document, facts));
+        let asked = self.site.carry_out(self.package, tell, by, self.parts, |reply, _| made(reply)).await;
+        asked.unwrap_or_else(|report| Err(failed(report)))
+    }
+
+    /// The result without what the guest said, and that as people read it.
+    pub(super) async fn ask_drawn(&self, tell: Tell) -> Result<(Value, Facts, Markup), Refused> {
+        let drawn = |mut document: Value, facts: Facts| {
+            let mut result = document["result"].take();
+            let drawn = answered(&result, ROWS_MAX);
+            if let Some(fields) = result.as_object_mut() {
+                fields.retain(|name, _| !["output", "stdout", "stderr", "diff"].contains(&name.as_str()));
+            }
+            (result, facts, drawn)
+        };
+        self.ask_made(tell, drawn).await
     }
 
     pub(super) fn links(&self) -> Markup {
@@ -221,7 +248,7 @@ impl View<'_> {
         for (at, command) in shown {
             let look = async {
                 let words = self.site.catalog.words(self.package, &command.name, &Map::new()).map_err(failed)?;
-                self.look(words, Vec::new()).await
+                self.look(words, Vec::new(), AT_ONCE_ROWS).await
             };
             // Where the time is over, nothing more is begun; what is under way is stopped.
             let answer = if Moment::now() < until { timeout_at(until, look).await.ok() } else { None };
@@ -231,7 +258,7 @@ impl View<'_> {
             @for (at, command, answer) in &answers {
                 h2 { a href={ "/packages/" (self.slug) "/commands/" (at) } { (command.name) } }
                 @match answer {
-                    Some(Ok(result)) => (looked(result, AT_ONCE_ROWS)),
+                    Some(Ok(looked)) => (looked),
                     Some(Err(Refused(_, report))) => p { "Not shown: " (text(&report.message)) " [" (report.code.text()) "]" },
                     None => { p { "Not shown: it would take longer than " (AT_ONCE_WITHIN.as_secs()) " seconds." } }
                 }
@@ -239,10 +266,10 @@ impl View<'_> {
         }
     }
 
-    /// What a command answers that only reads.
-    async fn look(&self, arguments: Vec<String>, stdin: Vec<u8>) -> Result<Value, Refused> {
-        let (mut document, _) = self.ask(Tell::Look(Words { arguments, stdin, ..Words::default() })).await?;
-        Ok(document["result"].take())
+    /// What a command answers that only reads, with so many rows of a list.
+    async fn look(&self, arguments: Vec<String>, stdin: Vec<u8>, rows: usize) -> Result<Markup, Refused> {
+        let tell = Tell::Look(Words { arguments, stdin, ..Words::default() });
+        self.ask_made(tell, move |document, _| looked(&document["result"], rows)).await
     }
 
     fn known(&self, at: &str) -> Result<&Command, Refused> {
@@ -299,11 +326,11 @@ impl View<'_> {
             Err(report) => return Ok(self.again(command, at, pairs, &failed(report))),
         };
         if command.effect == Effect::Read && !command.confirmation_required {
-            return Ok(match self.look(words, stdin).await {
-                Ok(result) => Shown::Page(page(
+            return Ok(match self.look(words, stdin, ROWS_MAX).await {
+                Ok(looked) => Shown::Page(page(
                     &format!("{} {}", self.slug, command.name),
                     &html! {
-                        (looked(&result, ROWS_MAX))
+                        (looked)
                         details { summary { "Other fields" } (form(command, &self.action(at), &Sent { pairs, ..Sent::default() })) }
                         (self.links())
                     },
@@ -312,11 +339,10 @@ impl View<'_> {
             });
         }
         let call = Words { arguments: words.clone(), stdin, ..Words::default() };
-        let (document_, facts) = match self.ask(Tell::Plan(call)).await {
+        let (result, facts, drawn) = match self.ask_drawn(Tell::Plan(call)).await {
             Ok(planned) => planned,
             Err(refused) => return Ok(self.again(command, at, pairs, &refused)),
         };
-        let result = &document_["result"];
         let (plan, asks) = (result["plan_id"].as_str().unwrap_or_default(), result["confirmation"].as_str());
         let changes = facts.get(CHANGES).and_then(Value::as_str).unwrap_or_default();
         let risk = &result["risk"];
@@ -329,7 +355,7 @@ impl View<'_> {
                 @for reason in risk["reasons"].as_array().into_iter().flatten() { p { (text(reason.as_str().unwrap_or_default())) } }
                 (change_of(changes))
                 h2 { "What it would answer" }
-                (answered(result, ROWS_MAX))
+                (drawn)
                 @if !plan.is_empty() {
                     @if asks.is_none() || facts.get(WHOLE) == Some(&Value::Bool(true)) { (answers(self.slug, plan, self.principal, asks.is_some())) } @else {
                         (unanswered(self.slug, plan, self.principal, None))
@@ -377,7 +403,7 @@ fn is_shown_at_once(command: &Command) -> bool {
 }
 
 /// What a guest said: its document, or its text.
-pub(super) fn answered(result: &Value, rows: usize) -> Markup {
+fn answered(result: &Value, rows: usize) -> Markup {
     match &result["output"] {
         Value::Null => document(&result["stdout"]),
         output => answer(output, rows),
@@ -408,7 +434,13 @@ fn short(plan: &str) -> String {
 fn done(reply: Reply) -> Result<(Value, Facts), Refused> {
     match reply {
         Reply::Done { document, facts } => Ok((document, facts)),
-        Reply::Failed { report, .. } => Err(failed(*report)),
+        Reply::Failed { mut report, .. } => {
+            // A page shows the texts alone.
+            if let Some(run) = report.details.get_mut("run").and_then(Value::as_object_mut) {
+                run.remove("output");
+            }
+            Err(failed(*report))
+        }
         Reply::Ask(question) => Err(failed(question.refusal("it waits for a person"))),
     }
 }
