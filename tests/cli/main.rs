@@ -73,6 +73,8 @@ mod progress;
 mod proofs;
 mod readme;
 mod registry;
+#[cfg(unix)]
+mod released;
 #[cfg(target_os = "linux")]
 mod ring;
 mod samples;

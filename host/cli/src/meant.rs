@@ -7,7 +7,7 @@ use crate::commands::lock;
 use crate::flags::global::Global;
 use crate::line::call_line::CallLine;
 use crate::line::words::Words;
-use crate::package::packages;
+use crate::package::{packages, released};
 use crate::refusal::fault::Fault;
 use crate::spec::facts;
 use clap::error::ErrorKind;
@@ -315,7 +315,8 @@ fn is_made(line: &CallLine, global: Option<&Global>) -> bool {
     let is_there = |kind: &str, word: &Path| match kind {
         "PACKAGE" | "SLUG" => {
             let is_reference = word.to_str().is_some_and(Reference::is_meant);
-            is_reference || global.is_some_and(|global| packages::has_run_or_is_there(global, word))
+            let is_released = at.get_name() == "install" && released::named(word).is_some();
+            is_reference || is_released || global.is_some_and(|global| packages::has_run_or_is_there(global, word))
         }
         "DIR" => packages::is_there(word),
         _ => true,

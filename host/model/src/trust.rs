@@ -9,6 +9,8 @@ use std::fmt;
 
 /// What stands before the slug of a package in the database that machines share.
 pub const SHARED: &str = "store:";
+/// What stands before the slug of a package that came with the program.
+pub const RELEASED: &str = "release:";
 
 /// The version of the document.
 const VERSION: u32 = 1;
@@ -52,7 +54,7 @@ impl Level {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// The source, or with `*` behind a `/` or `store:` all that begin so; `*` alone means every source.
+    /// The source, or with `*` behind a `/`, `store:` or `release:` all that begin so; `*` alone means every source.
     #[serde(rename = "match")]
     pub pattern: String,
     /// The least level.
@@ -141,7 +143,7 @@ impl Judged<'_> {
 /// A package, as a policy sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject<'s> {
-    /// Where it comes from: `oci://HOST/REPOSITORY`, `oci-layout:DIR`, `store:SLUG`, or an absolute path.
+    /// Where it comes from: `oci://HOST/REPOSITORY`, `oci-layout:DIR`, `store:SLUG`, `release:SLUG`, or an absolute path.
     pub source: &'s str,
     /// Whether it is pinned to what was shown.
     pub is_installed: bool,
@@ -254,7 +256,7 @@ pub fn covers(named: &str, signer: &str) -> bool {
     named == signer || begin.is_some_and(|begin| signer.starts_with(begin))
 }
 
-/// A pattern means what a person sees in it: a `*` stands at the end, behind a `/` or `store:`, or alone.
+/// A pattern means what a person sees in it: a `*` stands at the end, behind a `/`, `store:` or `release:`, or alone.
 ///
 /// # Errors
 /// It does not.
@@ -280,16 +282,16 @@ pub fn check_pattern(pattern: &str) -> Result<(), String> {
             }
             true
         }
-        None => match begin.strip_prefix(SHARED) {
+        None => match [SHARED, RELEASED].iter().find_map(|kind| begin.strip_prefix(*kind)) {
             Some(slug) => slug.is_empty() != whole && (slug.is_empty() || Slug::parse(slug).is_ok()),
             None => begin.is_empty() || std::path::Path::new(begin).has_root(),
         },
     };
     if !is_source {
-        let sources = "oci://HOST/…, oci-layout:/…, store:SLUG or a path from the root";
+        let sources = "oci://HOST/…, oci-layout:/…, store:SLUG, release:SLUG or a path from the root";
         return Err(format!("match: expected {sources}, found {pattern:?}"));
     }
-    let ends = ["", SHARED].contains(&begin) || begin.ends_with('/');
+    let ends = ["", SHARED, RELEASED].contains(&begin) || begin.ends_with('/');
     match begin.contains('*') || pattern.is_empty() || (!whole && !ends) {
         true => Err(format!("match: expected a source, or the begin of one up to a / and then *, found {pattern:?}")),
         false => Ok(()),

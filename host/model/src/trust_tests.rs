@@ -153,6 +153,10 @@ fn a_rule_about_an_image_layout_names_its_folder_from_the_root() {
         ("store:To do", false),
         ("store:/todo", false),
         ("store:todo/*", false),
+        ("release:todo", true),
+        ("release:*", true),
+        ("release:to*", false),
+        ("release:", false),
     ] {
         assert_eq!(check_pattern(pattern).is_ok(), is_right, "{pattern}");
     }

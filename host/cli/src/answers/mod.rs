@@ -81,7 +81,7 @@ fn levels(_: &mut SchemaGenerator) -> Schema {
 
 /// The same of packages that may be elsewhere.
 fn levels_anywhere(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"enum": Level::ALL.map(Level::text).into_iter().chain(["remote"]).collect::<Vec<_>>()})
+    json_schema!({"enum": Level::ALL.map(Level::text).into_iter().chain(["remote", "release"]).collect::<Vec<_>>()})
 }
 
 #[cfg(test)]

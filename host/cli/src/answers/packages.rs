@@ -103,15 +103,16 @@ struct Reason {
     field: String,
 }
 
-/// What an index says of it.
+/// What an index says of it, or is known of one that came with the program: how it is installed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FoundInIndex {
     pub(crate) version: String,
     pub(crate) install: Option<String>,
     #[schemars(schema_with = "levels")]
     pub(crate) trust_required: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "levels")]
-    pub(crate) trust_in_index: &'static str,
+    pub(crate) trust_in_index: Option<&'static str>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

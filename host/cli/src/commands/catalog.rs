@@ -5,15 +5,16 @@ use crate::answers::{CatalogItem, InstalledItem};
 use crate::flags::global::Global;
 use crate::flags::selection::Page;
 use crate::package::packages::{self, Place};
-use crate::package::{signed, trust};
+use crate::package::{released, signed, trust};
 use crate::refusal::fault::Fault;
 use crate::screen::human;
 use clap::Args;
-use hutch::installed::Pin;
+use hutch::installed::{InstalledError, Pin};
 use hutch::package::{Outline, PackageBounds};
 use hutch_documents::By;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::manifest::Manifest;
+use hutch_model::names::Slug;
 use hutch_model::trust::Policy;
 use hutch_registry::Reference;
 use serde_json::json;
@@ -33,7 +34,7 @@ pub(crate) fn catalog(global: &Global, own: &CatalogArguments, output: &Output) 
     let policy = trust::policy(global)?;
     let mut items = Vec::new();
     each(global, &own.folders, output, |outline, place| items.push(entry(&policy, outline.manifest(), &place)))?;
-    let note = items.is_empty().then(|| format!("no package is here: {}", packages::HAD_AS));
+    let note = items.is_empty().then(|| format!("no package is here: {}", packages::had_as()));
     output.list("catalog", json!(own.page.meant().noted(items, note)), &own.page, |items| {
         human::table(
             items,
@@ -51,12 +52,11 @@ pub(super) fn each(
     output: &Output,
     mut found: impl FnMut(Outline, Place),
 ) -> Result<(), Fault> {
-    let mut take =
-        |place: Place, path: &Path| match packages::source(path, path, PackageBounds::default()).map(Outline::open) {
-            Ok(Ok(outline)) => found(outline, place),
-            Ok(Err(error)) => output.remark(&format!("left out {}: {error}", place.word())),
-            Err(fault) => output.remark(&format!("left out {}: {}", place.word(), fault.report().message)),
-        };
+    let mut take = |place: Place, path: &Path| {
+        if let Some(outline) = outline(path, &place.word(), output) {
+            found(outline, place);
+        }
+    };
     let installed = packages::installed(global)?;
     for pin in installed.pins()? {
         match pin {
@@ -76,6 +76,26 @@ pub(super) fn each(
         }
     }
     Ok(())
+}
+
+/// The packages that came with this program and are not installed, in the same way.
+pub(super) fn released(global: &Global, output: &Output, found: impl FnMut(Outline)) -> Result<(), Fault> {
+    let installed = packages::installed(global)?;
+    let is_missing = |slug: &Slug| matches!(installed.pin(slug), Err(InstalledError::Missing(_)));
+    let missing = released::all().into_iter().filter(is_missing);
+    missing.filter_map(|slug| outline(&released::path(&slug)?, slug.as_str(), output)).for_each(found);
+    Ok(())
+}
+
+/// The front matter of a package at a path; that it can't be read is remarked upon.
+fn outline(path: &Path, word: &str, output: &Output) -> Option<Outline> {
+    let why = match packages::source(path, path, PackageBounds::default()).map(Outline::open) {
+        Ok(Ok(outline)) => return Some(outline),
+        Ok(Err(error)) => error.to_string(),
+        Err(fault) => fault.report().message.clone(),
+    };
+    output.remark(&format!("left out {word}: {why}"));
+    None
 }
 
 /// That there is nothing at a path, and what was probably wanted of it: one package, or what a registry holds.

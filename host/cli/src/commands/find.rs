@@ -12,8 +12,9 @@ use crate::screen::human;
 use clap::Args;
 use hutch::find::{self, Found, KnownCommand};
 use hutch::index::{Index, Package, Release};
+use hutch::package::Outline;
 use hutch_documents::{By, NAMED_MAX, there_is};
-use hutch_model::trust::{Level, Policy};
+use hutch_model::trust::{Level, Policy, RELEASED};
 use hutch_registry::Reference;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,8 +47,11 @@ pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
         None => here(global, own, &policy, output)?,
     };
     let look = if own.index.is_some() { "hutch show REF shows one" } else { "hutch meta PACKAGE tells of one" };
-    let none = format!("no package is here to be searched (--in DIR searches a folder of them): {}", packages::HAD_AS);
-    let note = items.is_empty().then(|| there_is(slugs.iter().map(String::as_str), look, &none));
+    let note = items.is_empty().then(|| {
+        let had_as = packages::had_as();
+        let none = format!("no package is here to be searched (--in DIR searches a folder of them): {had_as}");
+        there_is(slugs.iter().map(String::as_str), look, &none)
+    });
     // Whoever wants parts of the answer is told beside it.
     if let Some(note) = note.as_ref().filter(|_| own.page.ndjson || output.shaping.selects()) {
         output.remark(note);
@@ -62,6 +66,9 @@ pub(crate) fn find(global: &Global, own: &FindArguments, output: &Output) -> Res
     Ok(ExitCode::SUCCESS)
 }
 
+/// How far a package is trusted that came with this program and is not installed.
+const CAME: &str = "release";
+
 /// What was found, some of the packages' slugs, and how many packages were searched, if some were not.
 type Here = (Vec<FoundItem>, BTreeSet<String>, Option<Searched>);
 
@@ -69,8 +76,8 @@ type Here = (Vec<FoundItem>, BTreeSet<String>, Option<Searched>);
 fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) -> Result<Here, Fault> {
     let (mut known, mut slugs, mut room) = (Vec::new(), BTreeSet::new(), find::Searched::default());
     let mut searched = Searched { packages: 0, left_out: 0 };
-    catalog::each(global, &own.folders, output, |outline, place| {
-        let (manifest, word) = (outline.manifest(), place.word());
+    let mut add = |outline: &Outline, word: &str, level: &'static str| {
+        let manifest = outline.manifest();
         if slugs.len() <= NAMED_MAX {
             slugs.insert(manifest.slug().to_string());
         }
@@ -84,12 +91,21 @@ fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) 
             None
         });
         let contract = contract.as_ref().map(|file| file.contract());
-        if !room.add(manifest, contract, &word) {
+        if !room.add(manifest, contract, word) {
             searched.left_out += 1;
             return;
         }
         searched.packages += 1;
-        known.extend(find::commands(manifest, contract, &word, trust::level(policy, &place)));
+        known.extend(find::commands(manifest, contract, word, level));
+    };
+    catalog::each(global, &own.folders, output, |outline, place| {
+        add(&outline, &place.word(), trust::level(policy, &place));
+    })?;
+    let mut came = BTreeMap::new();
+    catalog::released(global, output, |outline| {
+        let slug = outline.manifest().slug().to_string();
+        add(&outline, &slug, CAME);
+        came.insert(slug, outline.manifest().version().to_string());
     })?;
     let searched = Some(searched).filter(|searched| searched.left_out > 0);
     if let Some(Searched { packages, left_out }) = &searched {
@@ -102,7 +118,17 @@ fn here(global: &Global, own: &FindArguments, policy: &Policy, output: &Output) 
     known.retain(|one: &KnownCommand| seen.insert((one.package.clone(), one.command.clone(), one.description.clone())));
     let found = find::find(&known, &own.text.join(" ")).map_err(Fault::usage)?;
     let told = |found: Found| {
-        let words = ["meta", found.command.call.as_str()].into_iter().chain(found.command.command.split(' '));
+        let call = found.command.call.as_str();
+        if let Some(version) = came.get(call).filter(|_| found.command.trust == CAME) {
+            let to_come = FoundInIndex {
+                version: version.clone(),
+                install: global.line.elsewhere(["install", call]),
+                trust_required: required(policy, &format!("{RELEASED}{call}")),
+                trust_in_index: None,
+            };
+            return item(found, None, Some(to_come));
+        }
+        let words = ["meta", call].into_iter().chain(found.command.command.split(' '));
         let meta = global.line.elsewhere(words);
         item(found, meta, None)
     };
@@ -121,13 +147,18 @@ fn indexed(global: &Global, policy: &Policy, index: &Index, question: &str) -> R
         let indexed = FoundInIndex {
             version: release.version.clone(),
             install: global.line.elsewhere(["install", call]),
-            trust_required: policy.rule(&place(call)).map_or(Level::Local, |rule| rule.require).text(),
-            trust_in_index: release.trust.text(),
+            trust_required: required(policy, &place(call)),
+            trust_in_index: Some(release.trust.text()),
         };
         // Nothing describes a package that is not here.
         Some(item(found, None, Some(indexed)))
     };
     Ok(found.into_iter().filter_map(told).collect())
+}
+
+/// What the rules ask of a source.
+fn required(policy: &Policy, source: &str) -> &'static str {
+    policy.rule(source).map_or(Level::Local, |rule| rule.require).text()
 }
 
 /// Where a package is, as rules write it.

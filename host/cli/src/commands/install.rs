@@ -8,7 +8,7 @@ use crate::flags::global::Global;
 use crate::package::admission::{self, AllowArguments, Before, Candidate, Said};
 use crate::package::launcher::{self, Planned};
 use crate::package::network::{self, NetworkArguments};
-use crate::package::{packages, shared, signed};
+use crate::package::{packages, released, shared, signed};
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use crate::screen::human;
@@ -23,8 +23,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The folder that holds APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of HUTCH_STORE's database; of an
-    /// installed one also the slug, for where it came from; with --lock the slugs to lock, or all
+    /// The name of a package that came with hutch, the folder that holds APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or
+    /// store:SLUG of HUTCH_STORE's database; of an installed one the slug, for where it came from; with --lock the slugs to lock, or all
     #[arg(value_name = "PACKAGE")]
     pub(super) packages: Vec<PathBuf>,
     /// Write a shell script SLUG that runs the package to ~/.local/bin
@@ -68,7 +68,10 @@ pub(crate) fn install(global: &Global, own: &InstallArguments, output: &Output) 
 }
 
 fn named(global: &Global, own: &InstallArguments, package: &Path, output: &Output) -> Result<ExitCode, Fault> {
-    let asked = packages::slug(package);
+    // What lies in the working folder decides nothing about a name that came with the program.
+    let released = released::named(package);
+    let passed_by = released.as_ref().filter(|_| packages::is_there(package)).map(Slug::to_string);
+    let asked = released.or_else(|| packages::slug(package));
     let path = asked.as_ref().map_or_else(|| Ok(package.to_owned()), |slug| source_of(global, slug))?;
     let word = path.display().to_string();
     let candidate = Candidate::take(global, &own.network, &path)?;
@@ -125,22 +128,30 @@ fn named(global: &Global, own: &InstallArguments, package: &Path, output: &Outpu
         answer.source = admission.install(global, launcher.as_ref(), output)?.source;
         output.done(Done::changed(global.line.elsewhere(["catalog"])));
     }
+    if let Some(name) = passed_by {
+        output.remark(&format!("{name} is a package that came with hutch; what lies in this folder is ./{name}"));
+    }
     output.answer("install", InstallAnswers::Named(Box::new(answer)), human::fields)
 }
 
 /// Where the installed package of a slug came from.
 fn source_of(global: &Global, slug: &Slug) -> Result<PathBuf, Fault> {
-    let pin = packages::installed(global)?.pin(slug).map_err(|error| match error {
-        InstalledError::Missing(_) => Fault::new(error.code(), error.to_string()).suggest(packages::HAD_AS),
-        error => error.into(),
-    })?;
+    let pin = match packages::installed(global)?.pin(slug) {
+        Ok(pin) => pin,
+        Err(InstalledError::Missing(_)) if released::path(slug).is_some() => return Ok(released::word(slug).into()),
+        Err(error @ InstalledError::Missing(_)) => {
+            return Err(Fault::new(error.code(), error.to_string()).suggest(&packages::had_as()));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let source = PathBuf::from(pin.source);
     if let Some(reference) = network::reference(&source)? {
         // What the tag names now; without a tag there is one package alone.
         let now = if reference.tag.is_some() { reference.without_digest() } else { reference };
         return Ok(now.to_string().into());
     }
-    match shared::slug(&source).is_some() || packages::is_there(&source) {
+    let is_slug = shared::slug(&source).is_some() || released::slug(&source).is_some();
+    match is_slug || packages::is_there(&source) {
         true => Ok(source),
         false => {
             let message = format!("{slug} was installed from {}, and nothing is there", source.display());

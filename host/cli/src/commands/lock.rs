@@ -342,7 +342,7 @@ fn from(folder: &Path, source: &str) -> String {
 fn at(folder: &Path, source: &str) -> String {
     let word = match source.strip_prefix(network::LAYOUT) {
         Some(path) => format!("{}{}", network::LAYOUT, folder.join(path).display()),
-        None if Taken::is_remote(source) => source.to_owned(),
+        None if Taken::is_no_path(source) => source.to_owned(),
         None => return packages::without_links(&folder.join(source)).display().to_string(),
     };
     match network::reference(Path::new(&word)) {

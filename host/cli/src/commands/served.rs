@@ -119,7 +119,7 @@ pub(super) fn installed(global: &Global) -> Result<Vec<PathBuf>, Fault> {
     match found.is_empty() {
         false => Ok(found),
         true => Err(Fault::new(ErrorCode::PackageNotFound, "no package is installed, and none is named")
-            .suggest("name the packages to serve, or install one")),
+            .suggest(&format!("name the packages to serve, or install one: {}", packages::had_as()))),
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) struct TrustAddArguments {
     /// A trusted key that counts there; may be repeated; all count if none is named
     #[arg(long = "signer", value_name = "NAME", requires = "require")]
     signers: Vec<String>,
-    /// What to call the key; or the source: oci://HOST/REPOSITORY, store:SLUG, a path, or the begin of one up to a / and then *; * alone means every source
+    /// What to call the key; or the source: oci://HOST/REPOSITORY, store:SLUG, release:SLUG, a path, or the begin of one up to a / and then *; * alone means every source
     #[arg(value_name = "SOURCE")]
     name: String,
     /// The public key, or the identity

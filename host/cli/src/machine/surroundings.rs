@@ -328,7 +328,7 @@ pub(crate) fn search_path() -> Vec<PathBuf> {
 /// This program's file.
 #[expect(
     clippy::disallowed_methods,
-    reason = "this program starts itself to compile, to reach a bucket, and to be tested"
+    reason = "this program starts itself to compile, reach a bucket and be tested; what came with it lies beside it"
 )]
 pub(crate) fn program() -> std::io::Result<PathBuf> {
     std::env::current_exe()

@@ -273,7 +273,7 @@ fn check_change(candidate: &Candidate, before: &Before, said: &Said<'_>) -> Resu
     }
     // In the folder where it is made a version is what it is now.
     let is_folder = !before.packed && !candidate.package.is_packed();
-    let is_made_here = stays && is_folder && !Taken::is_remote(source);
+    let is_made_here = stays && is_folder && !Taken::is_no_path(source);
     let is_replaced = version.to_string() == before.version && candidate.package.digest()? != before.digest;
     if is_replaced && !is_made_here && !said.allowed.allow_replaced_version {
         let message = format!("version {version} of {} {is} installed with other files", before.slug);

@@ -6,6 +6,7 @@ pub(crate) mod earlier;
 pub(crate) mod launcher;
 pub(crate) mod network;
 pub(crate) mod packages;
+pub(crate) mod released;
 pub(crate) mod shared;
 pub(crate) mod signed;
 pub(crate) mod taken;

@@ -7,7 +7,7 @@ use crate::machine::new_file::folder_of;
 pub(crate) use crate::machine::place::{Place, without_links};
 use crate::machine::surroundings;
 use crate::package::signed::{self, Signed};
-use crate::package::{network, trust};
+use crate::package::{network, released, trust};
 use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use hutch::check_described;
@@ -29,8 +29,13 @@ use std::path::{Path, PathBuf};
 pub(crate) const INSTALLED: &str = "installed:";
 
 /// Where packages are to be had.
-pub(crate) const HAD_AS: &str = "hutch install takes a folder with APP.md (hutch's sources have some in packages/), a packed file, or a \
-    reference in a registry, as oci://HOST/NAME:TAG";
+pub(crate) fn had_as() -> String {
+    let folder = match released::listed() {
+        None => "a folder with APP.md (hutch's sources have some in packages/)".to_owned(),
+        Some(names) => format!("the name of a package that came with it ({names}), a folder with APP.md"),
+    };
+    format!("hutch install takes {folder}, a packed file, or a reference in a registry, as oci://HOST/NAME:TAG")
+}
 
 /// The slug that a word is, if it is no path.
 pub(crate) fn slug(path: &Path) -> Option<Slug> {
@@ -110,7 +115,11 @@ pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
                 let show = global.line.elsewhere(["show", &slug]);
                 repair::fixed(report, show, "shows the package that was probably meant", "none")
             }
-            None => report.suggest("name a folder that holds APP.md, a packed file, or an installed package"),
+            None => {
+                let came = released::listed().map(|names| format!("; hutch install takes the names {names}"));
+                let named = "name a folder that holds APP.md, a packed file, or an installed package";
+                report.suggest(format!("{named}{}", came.unwrap_or_default()))
+            }
         };
         Fault::from(repair::fixed(report, global.line.elsewhere(["catalog"]), "shows the installed packages", "none"))
     };
@@ -125,6 +134,13 @@ pub(crate) fn place(global: &Global, path: &Path) -> Result<Place, Fault> {
             let report = report.suggest(format!("the database has it: install {word}"));
             let install = global.line.elsewhere(["install", &word]);
             Err(repair::fixed(report, install, "installs it from the database", "low").into())
+        }
+        Err(InstalledError::Missing(_)) if released::path(&slug).is_some() => {
+            let report =
+                ErrorReport::new(ErrorCode::PackageNotFound, format!("{slug} is not installed on this machine"));
+            let report = report.suggest("it came with hutch: install it by its name");
+            let install = global.line.elsewhere(["install", slug.as_str()]);
+            Err(repair::fixed(report, install, "installs what came with hutch", "low").into())
         }
         Err(InstalledError::Missing(_)) => {
             let known: Vec<String> = installed.pins()?.into_iter().filter_map(|pin| Some(pin.ok()?.slug)).collect();

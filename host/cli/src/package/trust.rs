@@ -10,7 +10,7 @@ use crate::refusal::repair;
 use hutch::installed::Pin;
 use hutch_model::error_code::ErrorCode;
 use hutch_model::error_report::ErrorReport;
-use hutch_model::trust::{Judged, POLICY_BYTES_MAX, Policy, SHARED, Subject};
+use hutch_model::trust::{Judged, POLICY_BYTES_MAX, Policy, RELEASED, SHARED, Subject};
 use hutch_registry::{Reference, Root, Signer};
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -153,7 +153,8 @@ fn parsed(text: &str) -> Option<Reference> {
 
 /// What a rule is about, whatever folder it is written in.
 pub(crate) fn pattern(text: &str) -> String {
-    let is_elsewhere = Reference::is_meant(text) || text.contains("://") || text.starts_with(SHARED);
+    let is_slug = [SHARED, RELEASED].iter().any(|kind| text.starts_with(kind));
+    let is_elsewhere = Reference::is_meant(text) || text.contains("://") || is_slug;
     if !text.is_empty() && text != "*" && !is_elsewhere {
         let folder = text.strip_suffix('*');
         let path = without_links(Path::new(folder.unwrap_or(text))).display().to_string();
