@@ -259,6 +259,16 @@ fn what_is_forged_with_care_comes_to_something_else() {
     assert_eq!(Proof::read(&forged(with)).unwrap_err().code(), VerifyFailed);
     let probe = super::package("tests/packages/probe");
     assert_eq!(checked(&probe, &forged(good.clone())).unwrap_err().code(), NotReproducible);
+    // What is in it counts by whichever package it is checked.
+    for (packed, is_its_own) in [(package.packed(), true), (probe.packed(), false), (Ok(b"no package".to_vec()), false)]
+    {
+        let (mut with, packed) = (good.clone(), packed.unwrap());
+        with["predicate"]["package"] = BASE64.encode(&packed).into();
+        let subject = json!({"name": "todo.tar", "digest": {"sha256": Sha256::of(&packed).hex()}});
+        with["subject"].as_array_mut().unwrap().push(subject);
+        let failure = checked(&package, &forged(with)).err().map(|failure| failure.code());
+        assert_eq!(failure, (!is_its_own).then_some(VerifyFailed));
+    }
 }
 
 /// All values within one, by their pointers.

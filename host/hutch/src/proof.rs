@@ -391,6 +391,16 @@ fn equal(sequence: u64, made: Result<Executed, Verified>) -> Result<Executed, Fa
 }
 
 impl Proof {
+    /// Whether the package that is in it, if one is, is the one that its entry names: by whichever package it is checked, both are said.
+    fn carries_its_own(&self) -> Result<(), Failure> {
+        let carried = self.package(PackageBounds::with_component(PROOF_BYTES_MAX));
+        let carried = carried.map_err(|error| wrong(format!("holds a package that is none: {error}")))?;
+        match carried.as_ref().map(package_record).transpose()? {
+            Some(carried) if carried != self.record.package => Err(wrong("holds another package than its entry names")),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether what the entry says around its run is as that shows it: this version of the package made it, it says what state it saw, and the
     /// host had nothing against its end.
     fn is_of(&self, package: &Package, executed: &Executed) -> Result<(), Failure> {
@@ -491,6 +501,7 @@ impl Host {
             let reason = "it was made by another component than the package's".to_owned();
             return Err(Failure::NotAgain { reason });
         }
+        proof.carries_its_own()?;
         let limits = self.limits(package, operator.iter().copied());
         asks_within(sequence, &proof.record, &limits)?;
         let held = proof.contents.values().map(|(kind, bytes)| (*kind, Arc::clone(bytes)));
