@@ -1,6 +1,6 @@
 //! `hutch certify` through the program: a package, hutch itself, a native program. Its own home, an environment with nothing in it.
 
-use crate::support::package::probe_that_ends_soon;
+use crate::support::package::{copy_todo, probe_that_ends_soon};
 use crate::support::{Machine, Ran, repository};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -74,6 +74,21 @@ fn what_init_makes_and_the_samples_reach_the_highest_level() {
             "{report}"
         );
     }
+}
+
+#[test]
+fn a_package_that_breaks_the_rules_of_packages_reaches_no_level() {
+    let machine = Machine::new();
+    let copy = copy_todo(&machine, "todo");
+    let file = copy.join("schemas/commands.json");
+    let text = std::fs::read_to_string(&file).expect("a contract");
+    // Its component goes on saying what it said.
+    std::fs::write(&file, text.replacen("Shows one item.", "Shows an item.", 1)).expect("a contract");
+    let copy = copy.display().to_string();
+    let fault = certify(&machine, &[&copy]).fault("PACKAGE_INVALID", 2);
+    let checked = machine.run(["check", &copy]).fault("PACKAGE_INVALID", 2);
+    assert_eq!(fault.details["diagnostics"], checked.details["diagnostics"]);
+    assert_eq!(fault.details["diagnostics"][0]["code"], "CONTRACT_DIFFERS");
 }
 
 #[test]

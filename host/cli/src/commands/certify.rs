@@ -8,7 +8,7 @@ use crate::flags::choice::{Choice, one_of};
 use crate::flags::global::Global;
 use crate::machine::needs::Needs;
 use crate::machine::surroundings;
-use crate::package::packages;
+use crate::package::packages::{self, Place};
 use crate::refusal::fault::Fault;
 use clap::Args;
 use hutch::package::Package;
@@ -121,10 +121,12 @@ pub(crate) fn certify(
 
 /// The application behind the host, and beside it what the application does by itself.
 fn of_package(global: &Global, path: &Path, shape: Shape, draws: Draws) -> Result<Report, Fault> {
-    let package = open_package(global, path, None)?;
+    // What can't be opened is said as everywhere; then it is asked all that `check` asks.
+    open_package(global, path, None)?;
+    let (package, place) = packages::sound(global, path)?;
     let host = surroundings::host(global)?;
     let name = package.manifest().slug().to_string();
-    let feedback = feedback(global, path, &package, shape, draws)?;
+    let feedback = feedback(global, &place, &package, shape, draws)?;
     let judge = |contract| {
         let target = PackageTarget::new(&host, &package, &asked::Here, name.clone(), contract)?;
         report(&mut target.drawn(draws).held_to_schemas().with_feedback(feedback.clone()))
@@ -135,13 +137,13 @@ fn of_package(global: &Global, path: &Path, shape: Shape, draws: Draws) -> Resul
 /// What becomes of an issue about a package, made by this program as a child in a home of its own that is gone afterwards.
 fn feedback(
     global: &Global,
-    path: &Path,
+    place: &Place,
     package: &Package,
     shape: Shape,
     draws: Draws,
 ) -> Result<BTreeMap<&'static str, Finding>, Fault> {
     let home = home()?;
-    let files = packages::path_of(global, &packages::place(global, path)?)?;
+    let files = packages::path_of(global, place)?;
     // Whoever's name for it is no text has no issue about it either.
     let Some(files) = files.to_str() else { return Ok(BTreeMap::new()) };
     let version = package.manifest().version().to_string();
