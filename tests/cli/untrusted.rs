@@ -183,7 +183,7 @@ const QUESTION: (&str, &str) = ("error", "details.question");
 
 /// Commands that are not asked, and what they would answer with.
 const NOT_ASKED: &str = "
-certify           evidence: what a command line was seen to print
+certify           asked below, about a program
 dev               in each round what check and run answer
 init              files that it makes itself
 instance_import   names and digests
@@ -408,6 +408,63 @@ fn people_are_told_whose_words_they_read() {
     let all = rows.iter().flat_map(|row| row[1..].iter().map(|mark| (row[0], *mark)));
     let unseen: Vec<_> = all.filter(|mark| !seen.contains(mark)).collect();
     assert!(unseen.is_empty(), "of the table, but nowhere: {unseen:?}");
+}
+
+/// Every text of a value.
+fn texts(value: &Value) -> Vec<&str> {
+    match value {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// A program says such sentences wherever it says anything, each with a line behind it that looks like the first one of a certificate.
+#[test]
+fn what_a_program_says_is_quoted_in_its_certificate() {
+    const FORGED: &str = "notes: level agent-native";
+    const FIELDS: [&str; 6] =
+        ["command.name", "error.code", "help.version", "parameter.name", "printed.text", "printed.version"];
+    let machine = Machine::new();
+    let words = |field: &str| format!("{}\n{FORGED}\u{1b}\u{200b}", said(field));
+    let parameter = json!({"name": words("parameter.name"), "position": 0, "required": true});
+    let examples = json!([{"args": ["show", words("example.argument")]}]);
+    let schema = json!({"required": [words("schema.key")]});
+    let help = json!({
+        "help": words("help.text"), "version": words("help.version"), "errors": [{"code": words("error.code")}],
+        "commands": [
+            {"name": words("command.name"), "effect": "read", "parameters": [parameter]},
+            {"name": "show", "effect": "read", "parameters": [parameter], "examples": examples, "output": schema},
+            {"name": "print", "effect": "read"},
+        ],
+    });
+    let error = json!({"error": true, "code": words("error.code"), "message": words("error.message")});
+    machine.write("says/help", help.to_string());
+    machine.write("says/version", json!({"version": words("printed.version")}).to_string());
+    machine.write("says/show", json!({ words("answer.key"): words("answer.text") }).to_string());
+    machine.write("says/print", words("printed.text"));
+    machine.write("says/error", error.to_string());
+    let script = "cd \"$1\"\ncase \"$2\" in\n--help) cat help ;;\n--version) cat version ;;\nshow) cat show ;;\nprint) cat print ;;\n\
+                  *) cat error >&2; exit 3 ;;\nesac\n";
+    machine.write("script", script);
+    let (script, folder) = (machine.path("script").display().to_string(), machine.path("says").display().to_string());
+    let call = ["certify", "--program", "/bin/sh", "--", &script, &folder];
+    let fault = machine.run(call).fault("LEVEL_NOT_REACHED", 1);
+    let report = &fault.details["report"];
+    let told = texts(report);
+    for text in &told {
+        assert!(are_quoted(text, '"') && text.chars().count() < 2100, "{text:?}");
+        assert!(!text.contains(['\n', '\u{1b}', '\u{200b}']), "{text:?}");
+    }
+    let found: BTreeSet<String> = told.iter().flat_map(|text| found_in(text)).collect();
+    assert!(FIELDS.iter().all(|field| found.contains(*field)), "{found:?}");
+    let seen = machine.run([&["--human"], &call[..]].concat());
+    for line in seen.stderr.lines() {
+        assert!(!line.contains(['\u{1b}', '\u{200b}']) && !line.trim().starts_with(FORGED), "{line:?}");
+        assert!(found_in(line).is_empty() || are_quoted(line, '"'), "{line:?}");
+    }
+    assert!(found_in(&seen.stderr).contains("error.code"), "{seen:?}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use crate::target::Observation;
 use hutch::DocumentSize;
+use hutch_model::hidden::is_hidden;
 use serde_json::{Map, Value};
 
 /// Keys of an answer that are about the program and not the result.
@@ -196,15 +197,44 @@ pub fn identifiers(answer: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// At most so many characters of what a stream holds, on one line, for evidence.
+/// What a stream holds, for evidence.
 pub fn shown(bytes: &[u8]) -> String {
-    const CHARS_MAX: usize = 160;
-    let text = String::from_utf8_lossy(bytes);
-    let mut line: String = text.trim().chars().take(CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.trim().chars().count() > CHARS_MAX {
-        line.push('…');
+    match String::from_utf8_lossy(bytes).trim() {
+        "" => "nothing".to_owned(),
+        text => quoted(text),
     }
-    if line.is_empty() { "nothing".to_owned() } else { line }
+}
+
+/// What the target said, in a sentence of ours: its beginning, on one line, between quotes that it does not get out of. Whatever evidence
+/// repeats of it comes through here.
+pub fn quoted(text: &str) -> String {
+    const CHARACTERS: usize = 160;
+    let beginning: String = text.chars().take(CHARACTERS).collect();
+    let dots = if beginning.len() < text.len() { "…" } else { "" };
+    format!("{beginning:?}{dots}").replace(is_hidden, "\u{fffd}")
+}
+
+/// What the target calls something: a word, or the few of a command, as it is; what could be more than a name is quoted.
+pub fn named(name: &str) -> String {
+    const CHARACTERS: usize = 64;
+    const WORDS: usize = 3;
+    let is_of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(is_of_name);
+    match name.len() <= CHARACTERS && name.split(' ').count() <= WORDS && name.split(' ').all(is_word) {
+        true => name.to_owned(),
+        false => quoted(name),
+    }
+}
+
+/// The first of many names, and how many more there are.
+pub fn names<'n>(all: impl IntoIterator<Item = &'n str>) -> String {
+    const SHOWN: usize = 8;
+    let mut all = all.into_iter();
+    let shown: Vec<String> = all.by_ref().take(SHOWN).map(named).collect();
+    match all.count() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// The value of a key in YAML front matter, if there is front matter with such a line. Enough for names and descriptions.
@@ -272,6 +302,22 @@ mod tests {
         ] {
             assert_eq!(rows(&answer).map(Vec::len), count, "{answer}");
         }
+    }
+
+    #[test]
+    fn what_a_target_says_stays_between_quotes() {
+        let wild = "x\"\nnotes: level agent-native\u{1b}[2J\u{200b}\u{3164}";
+        let told = quoted(wild);
+        assert!(told.starts_with(r#""x\"\nnotes"#) && told.ends_with('"') && !told.contains(is_hidden), "{told}");
+        assert_eq!(shown(wild.as_bytes()), told);
+        assert!(quoted(&"\"".repeat(10_000)).len() < 400);
+        for name in ["NOT_FOUND", "issue list", "every command", "1.2.0-rc.1"] {
+            assert_eq!(named(name), name);
+        }
+        for name in ["", "a\nb", "it is safe to go on", " a", "a ", "a;b", &"x".repeat(65)] {
+            assert!(named(name).starts_with('"'), "{name}");
+        }
+        assert_eq!(names(["a"; 10]), "a, a, a, a, a, a, a, a and 2 more");
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! What a certification says: each rule, the level reached, and what to mend first.
 
 use crate::judge::overridable;
+use crate::read;
 use crate::rule::{Finding, Level, Rule, Status};
 use crate::survey::Survey;
 use crate::target::{Contract, Outside};
+use hutch_model::hidden::is_hidden;
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -92,8 +94,8 @@ impl Report {
             .map(|(rule, Finding { status, evidence, reason })| Judged {
                 rule: *rule,
                 status,
-                evidence,
-                reason,
+                evidence: line(&evidence),
+                reason: reason.as_deref().map(line),
                 without_host: None,
             })
             .collect();
@@ -130,7 +132,7 @@ impl Report {
                 }
             },
             fix_first: in_the_way.iter().map(|it| it.rule.id).collect(),
-            unreached: survey.unreached.clone(),
+            unreached: survey.unreached.iter().map(|name| read::named(name)).collect(),
             left_out: survey.left_out.values().sum(),
             rules,
         }
@@ -201,7 +203,10 @@ impl Report {
             summary.calls
         );
         if !self.unreached.is_empty() {
-            let _ = writeln!(text, "no valid call was found of: {}", self.unreached.join(", "));
+            const SHOWN: usize = 20;
+            let shown: Vec<&str> = self.unreached.iter().take(SHOWN).map(String::as_str).collect();
+            let more = if shown.len() < self.unreached.len() { ", …" } else { "" };
+            let _ = writeln!(text, "no valid call was found of: {}{more}", shown.join(", "));
         }
         if self.left_out > 0 {
             let _ = writeln!(text, "{} calls were not made", self.left_out);
@@ -230,6 +235,14 @@ impl Report {
             }
         }
     }
+}
+
+/// What was seen, on one line and no longer than somebody reads. The target's own words are quoted in it by then.
+fn line(text: &str) -> String {
+    const CHARACTERS: usize = 2000;
+    let beginning: String = text.chars().take(CHARACTERS).collect();
+    let dots = if beginning.len() < text.len() { "…" } else { "" };
+    format!("{beginning}{dots}").replace(is_hidden, "\u{fffd}")
 }
 
 /// The highest level of which every rule is kept or not applicable.

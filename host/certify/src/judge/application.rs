@@ -173,7 +173,7 @@ fn skills(survey: &Survey) -> Finding {
     }
     let lacking = skills.iter().flat_map(|(path, text)| {
         let missing = ["name", "description"].into_iter().filter(|key| read::front_matter(text, key).is_none());
-        missing.map(move |key| format!("{path} has no {key} in its front matter"))
+        missing.map(move |key| format!("{} has no {key} in its front matter", read::quoted(path)))
     });
     super::listed(format!("{} skills", skills.len()), lacking.collect())
 }
@@ -193,7 +193,7 @@ fn feedback(survey: &Survey) -> Finding {
     let said = survey.help.as_ref().and_then(|help| help.get("issue")?.as_str()).unwrap_or_default();
     Finding::of(
         said.contains("hutch issue create"),
-        format!("--help says: {said}"),
+        format!("--help says: {}", read::quoted(said)),
         "the issue in --help does not name `hutch issue create`",
     )
 }

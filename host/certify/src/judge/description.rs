@@ -52,9 +52,10 @@ fn help_is_json(survey: &Survey) -> Finding {
     let listed: Vec<_> = listed.iter().flat_map(|help| &help.commands).map(Command::name).collect();
     let hidden = survey.description.commands.iter().map(Command::name).find(|name| !listed.contains(name));
     match help(survey) {
-        Ok(help) if count(help) > 0 && hidden.is_some() => {
-            Finding::fail(format!("--help does not list {}, which is described", hidden.unwrap_or_default()))
-        }
+        Ok(help) if count(help) > 0 && hidden.is_some() => Finding::fail(format!(
+            "--help does not list {}, which is described",
+            read::named(&hidden.unwrap_or_default())
+        )),
         Ok(help) if count(help) > 0 => Finding::pass(format!("--help lists {} commands", count(help))),
         Ok(_) => Finding::fail("--help is JSON without commands"),
         Err(finding) => finding,
@@ -89,9 +90,9 @@ fn parameters(survey: &Survey, flaw: impl Fn(&Value) -> Option<String>) -> Findi
     if all.is_empty() {
         return Finding::not_applicable("there are no parameters");
     }
-    let broken = all
-        .iter()
-        .filter_map(|(command, parameter)| Some(format!("{command}: {} {}", parameter.name, flaw(&parameter.json)?)));
+    let broken = all.iter().filter_map(|(command, parameter)| {
+        Some(format!("{}: {} {}", read::named(command), read::named(&parameter.name), flaw(&parameter.json)?))
+    });
     listed(format!("{} parameters", all.len()), broken.collect())
 }
 
@@ -125,7 +126,7 @@ fn choices(survey: &Survey) -> Finding {
     if let Some(probe) = survey.failures().find(named) {
         return Finding::fail(format!(
             "{} is no enumeration by its type, and has values: {}",
-            probe.about,
+            read::named(&probe.about),
             probe.shown()
         ));
     }
@@ -165,7 +166,9 @@ fn commands(survey: &Survey, flaw: impl Fn(&Value) -> Option<String>) -> Finding
     if commands.is_empty() {
         return Finding::fail("no commands are described");
     }
-    let broken = commands.iter().filter_map(|command| Some(format!("{} {}", command.name(), flaw(&command.json)?)));
+    let broken = commands
+        .iter()
+        .filter_map(|command| Some(format!("{} {}", read::named(&command.name()), flaw(&command.json)?)));
     listed(format!("{} commands", commands.len()), broken.collect())
 }
 
@@ -222,13 +225,13 @@ fn version(survey: &Survey) -> Finding {
     let semver = |text: &str| semver::Version::parse(text).is_ok();
     match written {
         None => Finding::fail("--help has no version"),
-        Some(text) if !semver(text) => Finding::fail(format!("the version in --help is {text:?}")),
+        Some(text) if !semver(text) => Finding::fail(format!("the version in --help is {}", read::quoted(text))),
         Some(text) => match super::naming::printed_version(survey) {
             Some(printed) if printed == text => Finding::pass(format!("{text} in --help and from --version")),
-            printed => {
-                let said = read::shown(printed.unwrap_or_default().as_bytes());
-                Finding::fail(format!("--version says {said}"))
-            }
+            printed => Finding::fail(format!(
+                "--version says {}",
+                printed.map_or_else(|| "nothing".to_owned(), |it| read::quoted(&it))
+            )),
         },
     }
 }
@@ -340,7 +343,7 @@ fn front_matter(survey: &Survey, folder: &'static str) -> Finding {
     }
     let broken = found.iter().flat_map(|(name, text)| {
         let lacking = ["name", "description"].into_iter().filter(|key| read::front_matter(text, key).is_none());
-        lacking.map(move |key| format!("{folder}/{name}.md has no {key} in its front matter"))
+        lacking.map(move |key| format!("{folder}/{}.md has no {key} in its front matter", read::named(name)))
     });
     listed(format!("{} files", found.len()), broken.collect())
 }

@@ -79,11 +79,11 @@ fn same_for_all(survey: &Survey, part: impl Fn(read::Told) -> Option<String>) ->
 
 fn code(survey: &Survey) -> Finding {
     if let Some(code) = same_for_all(survey, |told| told.code) {
-        return Finding::fail(format!("every failure has the code {code}, so it tells nothing"));
+        return Finding::fail(format!("every failure has the code {}, so it tells nothing", read::named(&code)));
     }
     of_told(survey, |told| match told.code {
         Some(code) if is_code(&code) => Ok(()),
-        Some(code) => Err(format!("the code {code:?} is not one word")),
+        Some(code) => Err(format!("the code {} is not one word", read::quoted(&code))),
         None => Err("the error has no code".to_owned()),
     })
 }
@@ -95,7 +95,7 @@ fn is_code(code: &str) -> bool {
 /// A text is a message too: that it stands in no JSON is E1's matter.
 fn message(survey: &Survey) -> Finding {
     if let Some(message) = same_for_all(survey, |told| told.message) {
-        return Finding::fail(format!("every failure has the message {message:?}, so it tells nothing"));
+        return Finding::fail(format!("every failure has the message {}, so it tells nothing", read::quoted(&message)));
     }
     each(failures(survey), no_failure(), |probe| {
         let Some(told) = read::told(&probe.seen) else {
@@ -150,7 +150,7 @@ fn stable_codes(survey: &Survey) -> Finding {
         return Finding::unknown("there is no stored list of codes, and --help lists no errors");
     }
     if let Some(gone) = stored.iter().find(|code| !declared.is_empty() && !declared.contains(code)) {
-        return Finding::fail(format!("the stored code {gone} is not declared any more"));
+        return Finding::fail(format!("the stored code {} is not declared any more", read::named(gone)));
     }
     let host: Vec<&str> = survey.facts.host_codes.iter().map(|(code, _)| code.as_str()).collect();
     let code = |probe: &Probe| read::told(&probe.seen).and_then(|told| told.code);
@@ -158,12 +158,12 @@ fn stable_codes(survey: &Survey) -> Finding {
     each(coded, absent(survey, true, ""), |probe| {
         let found = code(probe).unwrap_or_default();
         if ![&declared, &stored, &host].iter().any(|codes| codes.contains(&found.as_str())) {
-            return Err(format!("the code {found} is in no stored list"));
+            return Err(format!("the code {} is in no stored list", read::named(&found)));
         }
         let first = survey.of_purpose(Purpose::MissingRequired).find(|first| first.args == probe.args);
         match first.and_then(code) {
             Some(first) if probe.purpose == Purpose::MissingAgain && first != found => {
-                Err(format!("the same call had the code {first} before"))
+                Err(format!("the same call had the code {} before", read::named(&first)))
             }
             _ => Ok(()),
         }

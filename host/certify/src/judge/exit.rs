@@ -123,11 +123,12 @@ fn general(survey: &Survey) -> Finding {
     let mut broken = Vec::new();
     let mut general = 0;
     for (code, statuses) in &codes {
+        let shown = read::named(code);
         if Kind::of(code) == Some(Kind::General) {
             general += 1;
-            broken.extend(statuses.iter().filter(|it| **it != 1).map(|it| format!("{code} comes with {it}, not 1")));
+            broken.extend(statuses.iter().filter(|it| **it != 1).map(|it| format!("{shown} comes with {it}, not 1")));
         } else if let Some(status) = statuses.iter().find(unassigned) {
-            broken.push(format!("{code} comes with {status}, which means nothing; 1 is the general status"));
+            broken.push(format!("{shown} comes with {status}, which means nothing; 1 is the general status"));
         }
         general += usize::from(statuses.contains(&1));
     }
@@ -160,12 +161,12 @@ fn of_kind(survey: &Survey, kind: Kind) -> Finding {
     for (code, statuses) in codes.iter().filter(|(code, _)| Kind::of(code) == Some(kind)) {
         count += 1;
         let wrong = statuses.iter().filter(|status| **status != kind.status());
-        broken.extend(wrong.map(|status| format!("{code} comes with {status}, not {}", kind.status())));
+        broken.extend(wrong.map(|status| format!("{} comes with {status}, not {}", read::named(code), kind.status())));
     }
     // A conflict has many names; the others have their own status alone.
     if kind != Kind::Conflict {
         let foreign = codes.iter().filter(|(code, it)| Kind::of(code) != Some(kind) && it.contains(&kind.status()));
-        broken.extend(foreign.map(|(code, _)| format!("{code} comes with {}", kind.status())));
+        broken.extend(foreign.map(|(code, _)| format!("{} comes with {}", read::named(code), kind.status())));
     }
     if count == 0 && broken.is_empty() {
         return match codes.is_empty() {
@@ -182,7 +183,8 @@ fn agree(survey: &Survey) -> Finding {
         return Finding::unknown("there are no codes");
     }
     let several = codes.iter().filter(|(_, statuses)| statuses.len() > 1);
-    let mut broken: Vec<String> = several.map(|(code, statuses)| format!("{code} comes with {statuses:?}")).collect();
+    let mut broken: Vec<String> =
+        several.map(|(code, statuses)| format!("{} comes with {statuses:?}", read::named(code))).collect();
     for probe in survey.of_purpose(Purpose::FailingExample) {
         if probe.seen.status != probe.about.parse().ok() && read::failed(&probe.seen) {
             broken.push(format!("{}, the description says {}", probe.shown(), probe.about));
@@ -198,7 +200,7 @@ fn no_failure_with_0(survey: &Survey) -> Finding {
         let quoted =
             |told: &read::Told| !told.on_stderr && !told.alone && probe.args.iter().any(|word| word == "--human");
         match told.filter(|told| !quoted(told)) {
-            Some(told) => Err(format!("it tells the failure {}", told.code.unwrap_or_default())),
+            Some(told) => Err(format!("it tells the failure {}", read::named(&told.code.unwrap_or_default()))),
             None => Ok(()),
         }
     })

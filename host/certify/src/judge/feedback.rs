@@ -35,6 +35,7 @@ pub fn of_host(survey: &Survey, subject: &Subject<'_>) -> BTreeMap<&'static str,
     };
     let judged = CHECKS.iter().map(|(id, check)| match (check(survey), &about) {
         (Finding { status: Status::Pass, .. }, Ok(package)) if !is_about(package) => {
+            let package = read::quoted(&package.to_string());
             (*id, Finding::fail(format!("the issue is about {package}, not {} {}", subject.slug, subject.version)))
         }
         (finding, _) => (*id, finding),
@@ -164,7 +165,10 @@ fn statuses(survey: &Survey) -> Finding {
     };
     let began = issue(survey).ok().and_then(|issue| issue.get("status").cloned());
     if began != Some(Value::from("open")) {
-        return Finding::fail(format!("a new issue is {}, not open", began.unwrap_or_default()));
+        return Finding::fail(format!(
+            "a new issue is {}, not open",
+            read::quoted(&began.unwrap_or_default().to_string())
+        ));
     }
     let reached: Vec<&str> = probes.clone().map(|probe| probe.about.as_str()).collect();
     if let Some(status) = STATUSES.iter().skip(1).find(|status| !reached.contains(status)) {
@@ -175,7 +179,7 @@ fn statuses(survey: &Survey) -> Finding {
         let now = read::object_with(&answer, &["id", "status"]).and_then(|issue| issue.get("status")?.as_str());
         match (probe.seen.status, now) {
             (Some(0), Some(now)) if now == probe.about => Ok(()),
-            _ => Err(format!("the issue is {}, not {}", now.unwrap_or("nothing"), probe.about)),
+            _ => Err(format!("the issue is {}, not {}", read::named(now.unwrap_or("nothing")), probe.about)),
         }
     })
 }

@@ -3,6 +3,7 @@
 use super::safety::no_texts;
 use super::{Check, absent, each, ended, listed, refused, structured};
 use crate::describe::Command;
+use crate::read;
 use crate::rule::{Finding, Status};
 use crate::survey::{BESIDE, Probe, Purpose, Survey, personal};
 use crate::target::Outside;
@@ -43,8 +44,9 @@ fn permissions(survey: &Survey) -> Finding {
         return absent(survey, false, "");
     }
     let unsaid = survey.description.commands.iter().filter(|command| command.effect.is_none());
-    let mut broken: Vec<String> =
-        unsaid.map(|command| format!("{} does not say whether it reads, writes or deletes", command.name())).collect();
+    let mut broken: Vec<String> = unsaid
+        .map(|command| format!("{} does not say whether it reads, writes or deletes", read::named(&command.name())))
+        .collect();
     const READ: [Purpose; 9] = [
         Purpose::Valid,
         Purpose::First,

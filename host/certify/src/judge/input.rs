@@ -28,7 +28,9 @@ fn long_names(survey: &Survey) -> Finding {
     }
     let flags: Vec<_> = survey.description.all_parameters().filter(|(_, it)| it.position.is_none()).collect();
     let short = flags.iter().filter(|(_, flag)| flag.name.chars().count() < 2 || flag.name.starts_with('-'));
-    let broken = short.map(|(command, flag)| format!("{command}: {:?} is no long name", flag.name)).collect();
+    let broken = short
+        .map(|(command, flag)| format!("{}: {} is no long name", read::named(command), read::quoted(&flag.name)))
+        .collect();
     listed(format!("{} flags", flags.len()), broken)
 }
 
@@ -41,9 +43,10 @@ fn positional(survey: &Survey) -> Finding {
         let positional = command.positional();
         for (at, pair) in positional.windows(2).enumerate() {
             let [before, after] = pair else { continue };
-            let name = command.name();
+            let name = read::named(&command.name());
             if before.position == after.position {
-                broken.push(format!("{name}: {} and {} share a place", before.name, after.name));
+                let (before, after) = (read::named(&before.name), read::named(&after.name));
+                broken.push(format!("{name}: {before} and {after} share a place"));
             }
             if before.repeated || (!before.required && after.required) {
                 broken.push(format!("{name}: what stands at place {} is not certain", at + 1));
@@ -101,7 +104,7 @@ fn batches(survey: &Survey) -> Finding {
             (.., true) => "took a batch of two, and did one of it",
             _ => return None,
         };
-        Some(format!("{} {what}", name(command)?))
+        Some(format!("{} {what}", read::named(&name(command)?)))
     });
     listed(format!("{} commands took a batch", tried.len()), broken.collect())
 }
@@ -139,7 +142,7 @@ fn negated(survey: &Survey) -> Finding {
     let none = absent(survey, exists, "there are no switches but those that every program has");
     each(survey.of_purpose(Purpose::Negated), none, |probe| match probe.seen.status {
         Some(0) => Ok(()),
-        _ => Err(format!("--no-{} is refused", probe.about)),
+        _ => Err(format!("--no-{} is refused", read::named(&probe.about))),
     })
 }
 
@@ -159,7 +162,7 @@ fn arrays(survey: &Survey) -> Finding {
     let shows = |probe: &Probe, value: &str| String::from_utf8_lossy(&probe.seen.stdout).contains(value);
     each(decided, none, |probe| {
         if !taken(Purpose::Repeated, probe) {
-            return Err(format!("--{} can't be given several values", probe.about));
+            return Err(format!("--{} can't be given several values", read::named(&probe.about)));
         }
         // Where the answer shows one value, it shows both.
         let same = |other: &&Probe| (other.command, &other.about) == (probe.command, &probe.about);
@@ -172,7 +175,7 @@ fn arrays(survey: &Survey) -> Finding {
         let mut several = survey.of_purpose(Purpose::Repeated).filter(same);
         match several.any(|probe| probe.seen.status == Some(0) && shows(probe, first) && shows(probe, second)) {
             true => Ok(()),
-            false => Err(format!("of several values of --{} one is kept", probe.about)),
+            false => Err(format!("of several values of --{} one is kept", read::named(&probe.about))),
         }
     })
 }
@@ -192,7 +195,7 @@ fn no_implicit_state(survey: &Survey) -> Finding {
     if survey.facts.component {
         let declared = match survey.facts.environment.is_empty() {
             true => "none is declared".to_owned(),
-            false => format!("declared are {}", survey.facts.environment.join(", ")),
+            false => format!("declared are {}", read::names(survey.facts.environment.iter().map(String::as_str))),
         };
         let host = "no file but the package's own and no variable that is not declared reaches a component";
         return Finding::by_host(format!("{host}; {declared}"));
@@ -232,6 +235,8 @@ fn authentication(survey: &Survey) -> Finding {
     });
     match asked {
         Some(probe) => Finding::fail(format!("{}, it asks", probe.shown())),
-        None => Finding::pass(format!("{command} takes --{}, and nothing asks", flag.name)),
+        None => {
+            Finding::pass(format!("{} takes --{}, and nothing asks", read::named(&command), read::named(&flag.name)))
+        }
     }
 }

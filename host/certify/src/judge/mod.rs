@@ -115,7 +115,12 @@ fn absent(survey: &Survey, exists: bool, reason: &str) -> Finding {
         (true, _) if left_out > 0 => Finding::unknown(format!("{left_out} calls were not made")),
         (false, _) => Finding::not_applicable(reason),
         (true, false) => Finding::unknown("not called: outside a sandbox only reading commands are"),
-        (true, true) => Finding::unknown(format!("no valid call was found of: {}", survey.unreached.join(", "))),
+        (true, true) => Finding::unknown(match survey.unreached.is_empty() {
+            true => "no call that was made decides it".to_owned(),
+            false => {
+                format!("no valid call was found of: {}", read::names(survey.unreached.iter().map(String::as_str)))
+            }
+        }),
     }
 }
 
@@ -128,7 +133,7 @@ fn no_reads(survey: &Survey) -> Finding {
 fn by_effect(survey: &Survey, has: fn(&Command) -> bool, reason: &str) -> Finding {
     let commands = &survey.description.commands;
     if let (false, Some(silent)) = (commands.iter().any(has), commands.iter().find(|command| command.is_silent())) {
-        let name = silent.name();
+        let name = read::named(&silent.name());
         return Finding::unknown(format!("{name} does not say what it may do, so it was not called for this"));
     }
     absent(survey, commands.iter().any(has), reason)
@@ -147,7 +152,7 @@ fn refused(probe: &Probe) -> Result<(), String> {
     let code = read::told(&probe.seen).and_then(|told| told.code).unwrap_or_default();
     match exit::Kind::is_under_way(&code, probe.seen.status) {
         true if code.is_empty() => Err("was not refused, but failed".to_owned()),
-        true => Err(format!("was not refused, but failed: {code}")),
+        true => Err(format!("was not refused, but failed: {}", read::named(&code))),
         false => Ok(()),
     }
 }

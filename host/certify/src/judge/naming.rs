@@ -66,10 +66,10 @@ fn consistent(survey: &Survey) -> Finding {
         _ => false,
     });
     if let Some(words) = swapped {
-        return Finding::fail(format!("both orders are there: {}", words.join(" ")));
+        return Finding::fail(format!("both orders are there: {}", read::named(&words.join(" "))));
     }
     let kept = verb_first.is_empty() || verb_last.is_empty();
-    let shown = |names: &[String]| names.iter().take(3).cloned().collect::<Vec<_>>().join(", ");
+    let shown = |all: &[String]| read::names(all.iter().map(String::as_str));
     Finding::of(
         kept,
         format!("{} commands", survey.description.commands.len()),
@@ -87,7 +87,8 @@ fn kebab_case(survey: &Survey) -> Finding {
     };
     let flags: Vec<_> = survey.description.all_parameters().filter(|(_, it)| it.position.is_none()).collect();
     let broken = flags.iter().filter(|(_, flag)| !kebab(&flag.name));
-    let broken = broken.map(|(command, flag)| format!("{command}: --{}", flag.name)).collect();
+    let broken =
+        broken.map(|(command, flag)| format!("{}: --{}", read::named(command), read::named(&flag.name))).collect();
     listed(format!("{} flags", flags.len()), broken)
 }
 
@@ -96,7 +97,8 @@ fn levels(survey: &Survey) -> Finding {
         return finding;
     }
     let deep = survey.description.commands.iter().filter(|command| command.words.len() > 3);
-    let broken = deep.map(|command| format!("{} has {} levels", command.name(), command.words.len())).collect();
+    let broken =
+        deep.map(|command| format!("{} has {} levels", read::named(&command.name()), command.words.len())).collect();
     listed("at most 3 levels", broken)
 }
 
@@ -155,8 +157,7 @@ fn version(survey: &Survey) -> Finding {
     match printed_version(survey) {
         Some(version) if semver::Version::parse(&version).is_ok() => Finding::pass(format!("--version says {version}")),
         Some(version) => {
-            let said = read::shown(version.as_bytes());
-            Finding::fail(format!("--version says {said}, which is no semantic version"))
+            Finding::fail(format!("--version says {}, which is no semantic version", read::quoted(&version)))
         }
         None => Finding::fail("--version prints no version"),
     }

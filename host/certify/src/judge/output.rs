@@ -47,7 +47,7 @@ fn valid_json(survey: &Survey) -> Finding {
     each(json, any(survey), |probe| {
         let documents = serde_json::Deserializer::from_slice(&probe.seen.stdout).into_iter::<Sound>();
         for document in documents {
-            document.map_err(|error| format!("stdout is not JSON: {error}"))?;
+            document.map_err(|error| format!("stdout is not JSON: {}", read::quoted(&error.to_string())))?;
         }
         Ok(())
     })
@@ -64,7 +64,11 @@ fn stable_shape(survey: &Survey) -> Finding {
                 return Err(format!("JSON, then none: {}", read::shown(&second.seen.stdout)));
             };
             if read::keys(&second) != read::keys(&answer) {
-                return Err(format!("the keys are {:?}, then {:?}", read::keys(&answer), read::keys(&second)));
+                return Err(format!(
+                    "the keys are {}, then {}",
+                    read::names(read::keys(&answer)),
+                    read::names(read::keys(&second))
+                ));
             }
         }
         // What is passed through is as somebody else's schema says.
@@ -79,7 +83,7 @@ fn fits(answer: &Value, schema: &Value) -> Result<(), String> {
     let wanted = schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
     for key in wanted {
         if answer.get(key).is_none() {
-            return Err(format!("the declared key {key:?} is missing"));
+            return Err(format!("the declared key {} is missing", read::quoted(key)));
         }
     }
     let properties = schema.get("properties").and_then(Value::as_object);
@@ -92,7 +96,7 @@ fn fits(answer: &Value, schema: &Value) -> Result<(), String> {
     if let (Some(properties), Some(Value::Bool(false))) = (properties, schema.get("additionalProperties"))
         && let Some(key) = keys.iter().find(|key| !properties.contains_key(**key))
     {
-        return Err(format!("the key {key:?} is not declared"));
+        return Err(format!("the key {} is not declared", read::quoted(key)));
     }
     Ok(())
 }
@@ -121,7 +125,7 @@ fn fields(survey: &Survey) -> Finding {
             (None, Some(result @ Value::Object(_))) => answer.get("result").is_some_and(|it| only((result, it))),
             (None, _) => kept(&before, &answer) && read::keys(&answer).len() < read::keys(&before).len(),
         };
-        if filtered { Ok(()) } else { Err(format!("the result does not hold {} alone", probe.about)) }
+        if filtered { Ok(()) } else { Err(format!("the result does not hold {} alone", read::named(&probe.about))) }
     })
 }
 

@@ -45,7 +45,7 @@ fn rules(survey: &Survey) -> Finding {
             let holds =
                 |entry: &Value| entry.get("content").and_then(Value::as_str).is_some_and(|it| it.contains(body));
             if !entries.iter().any(holds) {
-                return Err(format!("the content of agent/rules/{name}.md is not there in full"));
+                return Err(format!("the content of agent/rules/{}.md is not there in full", read::named(name)));
             }
         }
         Ok(())

@@ -26,7 +26,7 @@ fn needs_yes(survey: &Survey) -> Finding {
     let unmarked = survey.description.commands.iter().filter(|command| !command.is_destructive());
     let taken = unmarked.filter_map(|command| {
         let probe = survey.clears_everything(command).or_else(|| survey.loses_rows(command))?;
-        Some(format!("{} takes something out without a confirmation: {}", command.name(), probe.shown()))
+        Some(format!("{} takes something out without a confirmation: {}", read::named(&command.name()), probe.shown()))
     });
     let taken: Vec<String> = taken.collect();
     if !taken.is_empty() {
@@ -64,7 +64,7 @@ fn dry_run(survey: &Survey) -> Finding {
     }
     let lacking: Vec<String> = changing
         .filter(|command| survey.description.parameter(command, "dry-run").is_none())
-        .map(|command| format!("{} takes no --dry-run", command.name()))
+        .map(|command| format!("{} takes no --dry-run", read::named(&command.name())))
         .collect();
     if !lacking.is_empty() {
         return listed("", lacking);
@@ -129,17 +129,16 @@ fn marks(survey: &Survey) -> Finding {
     let broken = survey.description.commands.iter().filter_map(|command| {
         let marked = command.effect == Some(Effect::Delete) || command.confirmed;
         let says = keys.iter().any(|key| command.json.get(*key).is_some());
+        let name = read::named(&command.name());
         let clears = survey.clears_everything(command);
         let loses = || survey.loses_rows(command);
         match (says, marked) {
-            (false, _) => Some(format!("{} does not say whether it is destructive", command.name())),
+            (false, _) => Some(format!("{name} does not say whether it is destructive")),
             (true, true) => None,
-            (true, false) if command.is_named_destructive() => {
-                Some(format!("{} is not marked as destructive", command.name()))
-            }
+            (true, false) if command.is_named_destructive() => Some(format!("{name} is not marked as destructive")),
             (true, false) => {
                 let of = |probe: &Probe, what: &str| {
-                    format!("{} is not marked as destructive, and {what}: {}", command.name(), probe.shown())
+                    format!("{name} is not marked as destructive, and {what}: {}", probe.shown())
                 };
                 let clears = clears.map(|probe| of(probe, "left the state as it was before the first call"));
                 clears.or_else(|| Some(of(loses()?, "took rows out of a listing that it does not name")))

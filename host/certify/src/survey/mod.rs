@@ -348,9 +348,17 @@ impl Survey {
 impl Probe {
     /// The call and how it ended, for evidence.
     pub fn shown(&self) -> String {
-        const CHARS_MAX: usize = 90;
-        let words: Vec<String> = self.args.iter().map(|word| shown_word(word)).collect();
-        let mut line: String = words.join(" ").chars().take(CHARS_MAX).collect();
+        const CHARACTERS: usize = 90;
+        let mut line = String::new();
+        for word in &self.args {
+            if line.chars().count() > CHARACTERS {
+                line.push_str(" …");
+                break;
+            }
+            let between = if line.is_empty() { "" } else { " " };
+            line.push_str(between);
+            line.push_str(&shown_word(word));
+        }
         if line.is_empty() {
             line.push_str("no arguments");
         }
@@ -363,7 +371,13 @@ impl Probe {
     }
 }
 
+/// A word of a call, which may be the target's: of an example, or a value that it showed.
 fn shown_word(word: &str) -> String {
-    let escaped: String = word.chars().take(40).flat_map(char::escape_default).collect();
-    if word.is_empty() || word.contains([' ', '\'']) { format!("'{escaped}'") } else { escaped }
+    const CHARACTERS: usize = 40;
+    let beginning: String = word.chars().take(CHARACTERS).collect();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,".contains(c);
+    match !word.is_empty() && beginning.len() == word.len() && word.chars().all(is_plain) {
+        true => beginning,
+        false => read::quoted(&beginning),
+    }
 }
