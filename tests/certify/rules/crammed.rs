@@ -32,6 +32,21 @@ const WIPER: Flaw = Flaw {
     ..NONE
 };
 
+/// Deletes every note on each day but one.
+const ROTTEN: Flaw = Flaw {
+    reply: Some(|call, reply, state| {
+        if call.calls("reset")
+            && reply.status == 0
+            && call.is_on_another_day()
+            && !call.has("--help")
+            && !call.has("--dry-run")
+        {
+            state["notes"] = json!([]);
+        }
+    }),
+    ..WIPER
+};
+
 /// Looks for what it should refuse, and does not find it.
 const SEARCHER: Flaw = Flaw {
     reply: Some(|call, reply, _| {
@@ -47,6 +62,45 @@ const CHEATS: &[Cheat] = &[
     ("behaves at one time, and fails with 0 at every other", Flaw { rule: "X9", ..EXAMINER }),
     ("deletes all but its counter without asking", Flaw { rule: "S1", ..WIPER }),
     ("deletes all but its counter, and calls that a change", Flaw { rule: "S6", ..WIPER }),
+    ("deletes on other days than that of most calls", Flaw { rule: "S1", ..ROTTEN }),
+    ("deletes on other days, and calls that a change", Flaw { rule: "S6", ..ROTTEN }),
+    (
+        "reads on one day",
+        Flaw {
+            rule: "X1",
+            reply: Some(|call, reply, _| {
+                if call.is("stats") && call.is_on_another_day() {
+                    *reply = fail(call.help, &("SYNC_FAILED", "not today".to_owned()));
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "calls a part of each row otherwise on other days",
+        Flaw {
+            rule: "O3",
+            reply: Some(|call, reply, _| {
+                if call.is("tags") && call.is_on_another_day() {
+                    reply.stdout = reply.stdout.replace("\"count\"", "\"number\"");
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "shows the minute",
+        Flaw {
+            rule: "C7",
+            reply: Some(|call, reply, _| {
+                if call.is("stats") {
+                    let minute = call.now_ns / 60_000_000_000;
+                    document(reply, |answer| answer["result"]["notes"] = json!(minute));
+                }
+            }),
+            ..NONE
+        },
+    ),
     ("does not find a credential", Flaw { rule: "G2", ..SEARCHER }),
     ("does not find a sensitive path", Flaw { rule: "G3", ..SEARCHER }),
     ("does not find a way out", Flaw { rule: "S4", ..SEARCHER }),
@@ -163,8 +217,7 @@ const CHEATS: &[Cheat] = &[
         Flaw {
             rule: "O3",
             reply: Some(|call, reply, _| {
-                // Not on the day that most calls are of.
-                if call.is("stats") && call.now_ns > 1_775_088_000_000_000_000 {
+                if call.is("stats") && call.is_on_another_day() {
                     document(reply, |answer| answer[format!("year_{}", call.now_ns)] = json!(1));
                 }
             }),

@@ -38,6 +38,12 @@ impl Call<'_> {
         self.args.join(" ").split_inclusive(' ').collect::<String>().starts_with(line)
     }
 
+    /// Whether it is on another day than most calls.
+    pub(crate) fn is_on_another_day(&self) -> bool {
+        let day = |at_ns: u64| at_ns / (24 * 60 * 60 * 1_000_000_000);
+        day(self.now_ns) != day(DRAWS.moment(Moment::Same, 0).0)
+    }
+
     /// Whether a flag is there.
     pub(crate) fn has(&self, flag: &str) -> bool {
         self.args.iter().any(|word| word == flag)
@@ -135,7 +141,7 @@ impl Target for ScriptedTarget {
             held_open: options.stdin == Stdin::HeldOpen,
             environment: &options.environment,
             moment: options.moment,
-            now_ns: DRAWS.moment(options.moment, self.calls).0,
+            now_ns: DRAWS.moment(options.when(), self.calls).0,
             nth: self.calls,
             help: &self.help,
         };

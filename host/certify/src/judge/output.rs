@@ -1,11 +1,13 @@
 //! O: what a successful call prints.
 
 use super::{Check, absent, each, no_reads};
+use crate::describe::Parameter;
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{Probe, Purpose, Survey};
 use hutch_model::document::{self, Sound};
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
     ("O1", json_by_default),
@@ -58,10 +60,14 @@ fn stable_shape(survey: &Survey) -> Finding {
     each(parsed, any(survey), |probe| {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
         const OTHERWISE: [Purpose; 3] = [Purpose::Again, Purpose::MuchLater, Purpose::DeclaredEnvironment];
+        let first = survey.first(probe).and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
+        let known = row_shapes(&first);
+        // Which rows are shown may follow from the day where a command takes one.
+        let takes_days = survey.command(probe).is_some_and(|command| command.parameters.iter().any(is_of_time));
         let again = survey.of_purposes(&OTHERWISE).filter(|again| again.command == probe.command);
-        for second in again.filter(|again| again.seen.status == Some(0)) {
-            let Some(second) = read::document(&second.seen.stdout) else {
-                return Err(format!("JSON, then none: {}", read::shown(&second.seen.stdout)));
+        for again in again.filter(|again| again.seen.status == Some(0)) {
+            let Some(second) = read::document(&again.seen.stdout) else {
+                return Err(format!("JSON, then none: {}", read::shown(&again.seen.stdout)));
             };
             if read::keys(&second) != read::keys(&answer) {
                 return Err(format!(
@@ -70,12 +76,28 @@ fn stable_shape(survey: &Survey) -> Finding {
                     read::names(read::keys(&second))
                 ));
             }
+            let rows = row_shapes(&second);
+            if again.purpose == Purpose::MuchLater
+                && !(takes_days || known.is_empty())
+                && let Some(keys) = rows.difference(&known).next()
+            {
+                return Err(format!("on another day a row has the keys {}", read::names(keys.iter().copied())));
+            }
         }
         // What is passed through is as somebody else's schema says.
         let passed = probe.args.first().is_some_and(|word| survey.facts.pass_through.contains(word));
         let schema = survey.command(probe).and_then(|command| command.output_schema.as_ref()).filter(|_| !passed);
         schema.map_or(Ok(()), |schema| fits(&answer, schema))
     })
+}
+
+/// Which keys rows have together.
+fn row_shapes(answer: &Value) -> BTreeSet<Vec<&str>> {
+    read::rows(answer).into_iter().flatten().map(read::keys).collect()
+}
+
+fn is_of_time(parameter: &Parameter) -> bool {
+    matches!(parameter.kind.as_deref(), Some("date" | "instant" | "date-or-instant" | "datetime"))
 }
 
 /// Whether the top of an answer is as its schema says.

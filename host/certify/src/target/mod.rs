@@ -21,7 +21,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The longest for all calls of a target: those after it are counted, and not made. Thousands of calls take a minute, and on a machine that is
+/// The longest for all calls of a target, of which a package is two: those after it are counted, and not made. Thousands of calls take a minute, and on a machine that is
 /// busy elsewhere many times as long.
 const TOTAL_TIME: Duration = Duration::from_secs(1800);
 
@@ -58,6 +58,8 @@ pub enum Moment {
     Later,
     /// A day to twenty years later, each time by another chance.
     MuchLater,
+    /// Days to twenty years earlier, each time later than before and by another chance.
+    Earlier,
 }
 
 /// Everything about a call but its arguments.
@@ -77,6 +79,16 @@ pub struct Options {
     pub environment: Vec<(String, String)>,
     /// When it happens.
     pub moment: Moment,
+}
+
+impl Options {
+    /// When it happens, where that can be chosen: what is kept was done on other days than the one on which it is looked at.
+    pub fn when(&self) -> Moment {
+        match (self.keep, self.moment) {
+            (true, Moment::Same) => Moment::Earlier,
+            (_, moment) => moment,
+        }
+    }
 }
 
 /// What happened.

@@ -161,6 +161,7 @@ impl<'p> PackageTarget<'p> {
     #[must_use]
     pub fn drawn(mut self, draws: Draws) -> PackageTarget<'p> {
         self.facts.draws = draws;
+        self.facts.stored_description.iter_mut().for_each(|description| draws.move_examples(description));
         PackageTarget { drawn: true, ..self }
     }
 
@@ -286,7 +287,7 @@ impl PackageTarget<'_> {
         }
         // A preview asks for no confirmation.
         let (confirmed, keep) = (options.confirmed || asked.dry_run, options.keep && !asked.dry_run);
-        let mut seen = self.invoke(&left, &Options { confirmed, keep, ..options.clone() })?;
+        let mut seen = self.call(&left, &Options { confirmed, keep, ..options.clone() })?;
         if seen.status != Some(0) || seen.by_host {
             return Ok(Some(seen));
         }
@@ -318,7 +319,7 @@ impl PackageTarget<'_> {
         let (mut made, mut end) = (Vec::new(), None);
         for (nth, call) in calls.into_iter().enumerate() {
             let start = if nth == 0 { options.start } else { Start::Current };
-            let seen = self.invoke(&call, &Options { stdin: Stdin::Empty, start, keep: true, ..options.clone() })?;
+            let seen = self.call(&call, &Options { stdin: Stdin::Empty, start, keep: true, ..options.clone() })?;
             if seen.status != Some(0) {
                 end = Some(seen);
                 break;
@@ -352,12 +353,9 @@ fn refused(report: &ErrorReport, at: Digest) -> Observation {
     }
 }
 
-impl Target for PackageTarget<'_> {
-    fn facts(&self) -> &Facts {
-        &self.facts
-    }
-
-    fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
+impl PackageTarget<'_> {
+    /// One call of the component, or more where the host makes them of it.
+    fn call(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
         let volumes = match options.start {
             Start::Initial => self.initial.volumes.clone(),
             Start::Current => self.current.clone(),
@@ -420,6 +418,17 @@ impl Target for PackageTarget<'_> {
         }
         self.verdict = Some(verdict);
         Ok(seen)
+    }
+}
+
+impl Target for PackageTarget<'_> {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn invoke(&mut self, args: &[String], options: &Options) -> Result<Observation, TargetError> {
+        // What the host makes of one call happens when that does.
+        self.call(args, &Options { moment: options.when(), ..options.clone() })
     }
 
     fn has_time(&self) -> bool {
