@@ -136,21 +136,24 @@ fn human_help(survey: &Survey) -> Finding {
     })
 }
 
-/// The version that `--version` prints: in JSON, or as all that it prints.
+/// The version that `--version` prints: in JSON, or the first word that looks like one. What follows is of libraries, or the day of a build.
 pub(super) fn printed_version(survey: &Survey) -> Option<String> {
     let probe = survey.of_purpose(Purpose::Version).next().filter(|probe| probe.seen.status == Some(0))?;
-    // A version of two numbers is a number in JSON.
-    match read::document(&probe.seen.stdout).filter(|answer| !answer.is_number()) {
-        Some(Value::String(text)) => Some(text),
-        Some(answer) => {
-            let version = answer.get("version").or_else(|| answer.pointer("/result/version"));
-            version.and_then(Value::as_str).map(str::to_owned)
-        }
-        None => {
-            let text = String::from_utf8_lossy(&probe.seen.stdout);
-            Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-        }
+    if let Some(answer) = read::document(&probe.seen.stdout).filter(|answer| !answer.is_number()) {
+        let text = match &answer {
+            Value::String(text) => Some(text.as_str()),
+            _ => answer.get("version").or_else(|| answer.pointer("/result/version")).and_then(Value::as_str),
+        };
+        return text.map(str::to_owned);
     }
+    let text = String::from_utf8_lossy(&probe.seen.stdout).into_owned();
+    let mut words = text.lines().next()?.split_whitespace().map(|word| word.trim_start_matches('v'));
+    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    words
+        .clone()
+        .find(is_version)
+        .or_else(|| words.next_back())
+        .map(|word| word.trim_end_matches([',', ';']).to_owned())
 }
 
 fn version(survey: &Survey) -> Finding {
