@@ -144,6 +144,45 @@ const CHEATS: &[Cheat] = &[
         },
     ),
     (
+        "streams a number on each line",
+        Flaw {
+            rule: "O9",
+            reply: Some(|call, reply, _| {
+                if call.calls("tags") && call.has("--ndjson") {
+                    reply.stdout = "1\n1\n".to_owned();
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "shows its rows by name beside a list with nothing in it",
+        Flaw {
+            rule: "O7",
+            reply: Some(|call, reply, _| {
+                if call.calls("tags") {
+                    document(reply, |answer| {
+                        let by_name = json!({"home": {"count": 1}, "work": {"count": 1}});
+                        answer["result"] = json!({"items": [], "by_name": by_name});
+                    });
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "has rows with none of the keys that it declares",
+        Flaw {
+            rule: "O3",
+            help: Some(|help| {
+                let row = json!({"type": "object", "properties": {"label": {"type": "string"}}});
+                let schema = json!({"properties": {"result": {"type": "array", "items": row}}});
+                command(help, "tags")["output_schema"] = schema;
+            }),
+            ..NONE
+        },
+    ),
+    (
         "describes a command with its own name",
         Flaw { rule: "D9", help: Some(|help| command(help, "stats")["description"] = json!("Stats.")), ..NONE },
     ),

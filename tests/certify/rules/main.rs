@@ -9,6 +9,7 @@ mod description;
 mod flaws;
 mod hosted;
 mod notes;
+mod placeholders;
 mod programs;
 mod scripted;
 

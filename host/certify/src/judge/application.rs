@@ -3,7 +3,7 @@
 //! keeps what the contract asks for instead.
 
 use super::errors::failures;
-use super::{Check, each};
+use super::{Check, each, says};
 use crate::read;
 use crate::rule::{Finding, Status};
 use crate::survey::{Purpose, Survey};
@@ -172,8 +172,10 @@ fn skills(survey: &Survey) -> Finding {
         return Finding::fail("there is no skills/NAME/SKILL.md");
     }
     let lacking = skills.iter().flat_map(|(path, text)| {
+        let empty = (!says(read::without_front_matter(text))).then_some("text");
         let missing = ["name", "description"].into_iter().filter(|key| read::front_matter(text, key).is_none());
-        missing.map(move |key| format!("{} has no {key} in its front matter", read::quoted(path)))
+        let missing = missing.chain(empty);
+        missing.map(move |key| format!("{} has no {key} in it", read::quoted(path)))
     });
     super::listed(format!("{} skills", skills.len()), lacking.collect())
 }

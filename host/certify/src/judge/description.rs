@@ -1,6 +1,6 @@
 //! D: what a program says of itself.
 
-use super::{Check, absent, each, files, listed};
+use super::{Check, absent, alike, each, files, listed, says};
 use crate::describe::{Command, Description, output_schema};
 use crate::read;
 use crate::rule::Finding;
@@ -64,9 +64,17 @@ fn help_is_json(survey: &Survey) -> Finding {
 
 fn command_help(survey: &Survey) -> Finding {
     let none = absent(survey, true, "");
-    each(survey.of_purpose(Purpose::CommandHelp), none, |probe| {
+    let texts =
+        |answer: &Value| ["help", "description", "summary"].map(|key| Some(answer.get(key)?.as_str()?.to_owned()));
+    let helps = survey.of_purpose(Purpose::CommandHelp);
+    let answers = helps.clone().filter_map(|probe| Some(texts(&read::document(&probe.seen.stdout)?)));
+    if let Some(same) = alike(answers) {
+        let same = same.into_iter().flatten().next().unwrap_or_default();
+        return Finding::fail(format!("every command has the help {}, so it tells nothing", read::quoted(&same)));
+    }
+    each(helps, none, |probe| {
         let answer = read::document(&probe.seen.stdout).filter(Value::is_object).ok_or("prints no JSON object")?;
-        let said = ["help", "description", "summary"].iter().any(|key| answer.get(*key).is_some_and(Value::is_string));
+        let said = texts(&answer).into_iter().flatten().any(|text| says(&text));
         if said && probe.seen.status == Some(0) { Ok(()) } else { Err("has no help".to_owned()) }
     })
 }
@@ -76,7 +84,7 @@ fn help_and_commands(survey: &Survey) -> Finding {
         Ok(help) => help,
         Err(finding) => return finding,
     };
-    let text = help.get("help").and_then(Value::as_str).is_some_and(|text| !text.is_empty());
+    let text = help.get("help").and_then(Value::as_str).is_some_and(says);
     let commands = help.get("commands").is_some_and(Value::is_array);
     Finding::of(text && commands, "both are there", format!("help: {text}, commands: {commands}"))
 }
@@ -196,10 +204,17 @@ fn output_schemas(survey: &Survey) -> Finding {
 }
 
 fn descriptions(survey: &Survey) -> Finding {
+    let described = |command: &Command| {
+        let mut texts = ["description", "help", "summary"].iter().filter_map(|key| command.json.get(*key)?.as_str());
+        texts.next().map(str::to_owned)
+    };
+    if let Some(Some(same)) = alike(survey.description.commands.iter().map(described)) {
+        return Finding::fail(format!("every command is described as {}, so it tells nothing", read::quoted(&same)));
+    }
     commands(survey, |command| {
         let texts = ["description", "help", "summary"].iter().filter_map(|key| command.get(*key)?.as_str());
         let name = command.get("name").and_then(Value::as_str).unwrap_or_default();
-        let mut said = texts.filter(|text| !text.trim().is_empty()).peekable();
+        let mut said = texts.filter(|text| says(text)).peekable();
         if said.peek().is_none() {
             return Some("has no description".to_owned());
         }
@@ -275,10 +290,18 @@ fn rule_files(survey: &Survey) -> Finding {
         Ok(files) => files,
         Err(finding) => return finding,
     };
-    let missing = ["trigger", "workflow", "writeback"]
-        .into_iter()
-        .filter(|name| !files.markdown("agent/rules").any(|(found, text)| found == *name && !text.trim().is_empty()));
-    listed("all three are there", missing.map(|name| format!("there is no agent/rules/{name}.md")).collect())
+    let body = |name: &str| {
+        let (_, text) = files.markdown("agent/rules").find(|(found, _)| *found == name)?;
+        Some(read::without_front_matter(text).trim()).filter(|body| says(body))
+    };
+    const NAMES: [&str; 3] = ["trigger", "workflow", "writeback"];
+    let missing = NAMES.iter().filter(|name| body(name).is_none());
+    let mut broken: Vec<String> =
+        missing.map(|name| format!("there is no agent/rules/{name}.md with text in it")).collect();
+    if alike(NAMES.iter().filter_map(|name| body(name))).is_some() {
+        broken.push("all three say the same".to_owned());
+    }
+    listed("all three are there", broken)
 }
 
 fn skill_files(survey: &Survey) -> Finding {
@@ -288,8 +311,8 @@ fn skill_files(survey: &Survey) -> Finding {
         broken.push("there is no skills command that answers with JSON".to_owned());
     }
     match files(survey) {
-        Ok(files) if files.markdown("agent/skills").next().is_none() => {
-            broken.push("agent/skills holds no skill".to_owned());
+        Ok(files) if !files.markdown("agent/skills").any(|(_, text)| says(read::without_front_matter(text))) => {
+            broken.push("agent/skills holds no skill with text in it".to_owned());
         }
         Err(finding) if broken.is_empty() => return finding,
         _ => {}
@@ -342,7 +365,8 @@ fn front_matter(survey: &Survey, folder: &'static str) -> Finding {
         return Finding::fail(format!("there are no files in {folder}"));
     }
     let broken = found.iter().flat_map(|(name, text)| {
-        let lacking = ["name", "description"].into_iter().filter(|key| read::front_matter(text, key).is_none());
+        let lacks = |key: &&str| !read::front_matter(text, key).is_some_and(says);
+        let lacking = ["name", "description"].into_iter().filter(lacks);
         lacking.map(move |key| format!("{folder}/{}.md has no {key} in its front matter", read::named(name)))
     });
     listed(format!("{} files", found.len()), broken.collect())

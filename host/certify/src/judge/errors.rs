@@ -1,6 +1,6 @@
 //! E: how failures are told.
 
-use super::{Check, absent, each, prompts};
+use super::{Check, absent, each, prompts, says};
 use crate::read::{self, Form};
 use crate::rule::Finding;
 use crate::survey::{Probe, Purpose, Survey};
@@ -105,14 +105,14 @@ fn message(survey: &Survey) -> Finding {
             };
         };
         match told.message.as_deref().map(str::trim) {
-            Some(message) if !message.is_empty() && Some(message) != told.code.as_deref() => Ok(()),
+            Some(message) if says(message) && Some(message) != told.code.as_deref() => Ok(()),
             _ => Err("the error has no message".to_owned()),
         }
     })
 }
 
 fn suggestion(survey: &Survey) -> Finding {
-    of_told(survey, |told| match told.suggestion.is_some_and(|text| text.chars().any(char::is_alphanumeric)) {
+    of_told(survey, |told| match told.suggestion.is_some_and(|text| says(&text)) {
         true => Ok(()),
         false => Err("the error has no suggestion".to_owned()),
     })

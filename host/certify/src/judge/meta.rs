@@ -1,6 +1,6 @@
 //! M: what a project has beside its program.
 
-use super::{Check, each, files};
+use super::{Check, each, files, says};
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{Purpose, Survey};
@@ -12,7 +12,7 @@ fn agents_file(survey: &Survey) -> Finding {
     match files(survey) {
         Err(finding) => finding,
         Ok(files) => Finding::of(
-            files.0.get("AGENTS.md").is_some_and(|text| !text.trim().is_empty()),
+            files.0.get("AGENTS.md").is_some_and(|text| says(text)),
             "AGENTS.md is there",
             "there is no AGENTS.md with text in it",
         ),
@@ -56,7 +56,9 @@ fn changelog(survey: &Survey) -> Finding {
         Err(finding) => finding,
         Ok(files) => {
             let text = files.0.get("CHANGELOG.md");
-            let marks = text.is_some_and(|text| text.lines().any(marks_breaking));
+            // A mark alone marks nothing.
+            let says_more = |text: &str| text.lines().any(|line| says(line) && !marks_breaking(line));
+            let marks = text.is_some_and(|text| text.lines().any(marks_breaking) && says_more(text));
             Finding::of(
                 marks,
                 "CHANGELOG.md marks breaking changes",

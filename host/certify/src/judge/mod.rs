@@ -20,7 +20,7 @@ use crate::rule::{Finding, Rule};
 use crate::survey::{Probe, Survey};
 use crate::table::RULES;
 use crate::target::Contract;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub use application::overridable;
 
@@ -103,6 +103,22 @@ fn listed(kept: impl Into<String>, broken: Vec<String>) -> Finding {
     let more = broken.len().saturating_sub(SHOWN_MAX);
     let shown = broken.iter().take(SHOWN_MAX).cloned().collect::<Vec<_>>().join("; ");
     Finding::fail(if more > 0 { format!("{shown}; and {more} more") } else { shown })
+}
+
+/// Whether a text says anything: one character, whatever signs stand around it, only fills a place.
+fn says(text: &str) -> bool {
+    text.chars().filter(|c| c.is_alphanumeric()).nth(1).is_some()
+}
+
+/// What all of several say alike that are each about something else; so few that it may be chance are not several.
+fn alike<T: Ord>(all: impl IntoIterator<Item = T>) -> Option<T> {
+    const SEVERAL: usize = 3;
+    let (mut count, mut different) = (0, BTreeSet::new());
+    for one in all {
+        count += 1;
+        different.insert(one);
+    }
+    if count >= SEVERAL && different.len() == 1 { different.pop_first() } else { None }
 }
 
 /// What to say when no call decides a rule: `exists` tells whether there is anything that the rule asks about.

@@ -1,6 +1,6 @@
 //! N: names.
 
-use super::{Check, each, listed};
+use super::{Check, each, listed, says};
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{Purpose, Survey};
@@ -131,7 +131,7 @@ pub(super) fn reserved_but(survey: &Survey, elsewhere: &[&str]) -> Finding {
 fn human_help(survey: &Survey) -> Finding {
     let none = Finding::unknown("--help --human was not called");
     each(survey.of_purpose(Purpose::HelpHuman), none, |probe| {
-        let text = !probe.seen.stdout.trim_ascii().is_empty() && read::document(&probe.seen.stdout).is_none();
+        let text = says(&String::from_utf8_lossy(&probe.seen.stdout)) && read::document(&probe.seen.stdout).is_none();
         if text && probe.seen.status == Some(0) { Ok(()) } else { Err("prints no text for people".to_owned()) }
     })
 }

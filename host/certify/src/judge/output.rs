@@ -1,12 +1,12 @@
 //! O: what a successful call prints.
 
-use super::{Check, absent, each, no_reads};
+use super::{Check, absent, each, no_reads, says};
 use crate::describe::Parameter;
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{Probe, Purpose, Survey};
 use hutch_model::document::{self, Sound};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
 pub(super) const CHECKS: &[(&str, Check)] = &[
@@ -115,12 +115,44 @@ fn fits(answer: &Value, schema: &Value) -> Result<(), String> {
     {
         return Err("none of the declared keys is there".to_owned());
     }
+    for (key, schema) in properties.into_iter().flatten() {
+        fits_rows(answer.get(key), schema).map_err(|what| format!("{what}, of {}", read::named(key)))?;
+    }
     if let (Some(properties), Some(Value::Bool(false))) = (properties, schema.get("additionalProperties"))
         && let Some(key) = keys.iter().find(|key| !properties.contains_key(**key))
     {
         return Err(format!("the key {} is not declared", read::quoted(key)));
     }
     Ok(())
+}
+
+/// Whether rows that stand under a key, or below it, have any of the keys that are declared for them.
+fn fits_rows(value: Option<&Value>, schema: &Value) -> Result<(), String> {
+    match value {
+        Some(Value::Array(rows)) => {
+            let known = schema.get("items").and_then(declared).filter(|known| !known.is_empty());
+            let strange = |row: &Value, known: &Map<String, Value>| {
+                let keys = read::keys(row);
+                !keys.is_empty() && !keys.iter().any(|key| known.contains_key(*key))
+            };
+            match known.is_some_and(|known| rows.iter().any(|row| strange(row, known))) {
+                true => Err("a row has none of the declared keys".to_owned()),
+                false => Ok(()),
+            }
+        }
+        Some(Value::Object(fields)) => {
+            let mut properties = declared(schema).into_iter().flatten();
+            properties.try_for_each(|(key, schema)| fits_rows(fields.get(key), schema))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The keys that a schema declares, if it says itself what there may be.
+fn declared(schema: &Value) -> Option<&Map<String, Value>> {
+    const ELSEWHERE: [&str; 4] = ["$ref", "allOf", "anyOf", "oneOf"];
+    let is_whole = ELSEWHERE.iter().all(|key| schema.get(*key).is_none());
+    schema.get("properties").and_then(Value::as_object).filter(|_| is_whole)
 }
 
 fn fields(survey: &Survey) -> Finding {
@@ -181,11 +213,12 @@ fn human(survey: &Survey) -> Finding {
         if probe.seen.status != Some(0) {
             return Err(format!("failed: {}{}", read::shown(&probe.seen.stderr), read::shown(&probe.seen.stdout)));
         }
-        if probe.seen.stdout.trim_ascii().is_empty() {
-            return Err("printed nothing".to_owned());
+        let text = String::from_utf8_lossy(&probe.seen.stdout);
+        // A number may be all that there is to say.
+        if !says(&text) && !text.contains(char::is_numeric) {
+            return Err(format!("printed {}", read::shown(&probe.seen.stdout)));
         }
         let document = read::document(&probe.seen.stdout).is_some_and(|answer| answer.is_object() || answer.is_array());
-        let text = String::from_utf8_lossy(&probe.seen.stdout);
         // A file's content is shown as it is, whatever is in it.
         let plain = survey.first(probe).and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
         let is_content = read::texts(&plain).iter().any(|content| read::holds_json(content) && text.contains(content));
@@ -204,14 +237,24 @@ fn arrays(survey: &Survey) -> Finding {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
         let result = answer.get("result").or_else(|| answer.get("results")).or_else(|| answer.get("data"));
         let Some(Value::Object(results)) = result else { return Ok(()) };
-        let shapes: Vec<Vec<&str>> = results.values().filter(|value| value.is_object()).map(read::keys).collect();
-        let alike = shapes.len() == results.len() && shapes.len() > 1 && shapes.windows(2).all(|two| two[0] == two[1]);
-        if alike { Err(format!("{} results are keys of an object", results.len())) } else { Ok(()) }
+        // Beside a list that is empty, too.
+        let is_empty = read::rows(&answer).is_some_and(|rows| rows.is_empty());
+        let beside = results.values().filter(|_| is_empty).filter_map(Value::as_object);
+        match std::iter::once(results).chain(beside).find(|object| are_results(object)) {
+            Some(object) => Err(format!("{} results are keys of an object", object.len())),
+            None => Ok(()),
+        }
     });
     match judged.status {
         crate::rule::Status::Pass if several == 0 => no_listing(survey),
         _ => judged,
     }
+}
+
+/// Whether the values of an object are several of one shape.
+fn are_results(object: &Map<String, Value>) -> bool {
+    let shapes: Vec<Vec<&str>> = object.values().filter(|value| value.is_object()).map(read::keys).collect();
+    shapes.len() == object.len() && shapes.len() > 1 && shapes.windows(2).all(|two| two[0] == two[1])
 }
 
 /// What answers call the place of a page in its list, and whether there are more.
@@ -276,9 +319,12 @@ fn streams(survey: &Survey) -> Finding {
             return Err(format!("line {} is no JSON", line + 1));
         }
         let plain = survey.first(probe).and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
-        let rows = read::items(&plain).map_or(0, Vec::len);
-        match text.lines().count() < rows {
-            true => Err(format!("{rows} rows on {} lines", text.lines().count())),
+        let rows = read::items(&plain).map(Vec::as_slice).unwrap_or_default();
+        let of_objects = rows.iter().all(Value::is_object);
+        let holds = |line: &&str| !of_objects || read::begins_as_json(line.as_bytes());
+        let lines = text.lines().filter(holds).count();
+        match lines < rows.len() {
+            true => Err(format!("{} rows on {lines} lines", rows.len())),
             false => Ok(()),
         }
     })
