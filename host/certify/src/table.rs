@@ -22,7 +22,7 @@ pub const RULES: &[Rule] = rules! {
     "O3" P0 Core "the JSON's shape does not change within one version (same top-level keys on repeated calls and against a stored snapshot)",
         "the same call twice, and the output schema in the description";
     "O4" P2 Recommended "`--fields a,b` filters the output fields",
-        "every reading call again with --fields";
+        "every reading call again with --fields, with one name and with two";
     "O5" P2 Recommended "an empty result is `[]` (or a result holding it), not an error",
         "every listing call on the initial state";
     "O6" P2 Recommended "`--human` gives human-friendly output",
@@ -30,7 +30,7 @@ pub const RULES: &[Rule] = rules! {
     "O7" P2 Recommended "several results come as a JSON array",
         "every listing call on a state with several entries";
     "O8" P2 Recommended "pagination carries total / page / has_more",
-        "every listing call";
+        "every listing call, and again with --limit 1";
     "O9" P2 Recommended "NDJSON for streaming large data, each line valid JSON",
         "a listing call in the streaming mode that the description offers";
     "O10" P2 Recommended "pipe mode is automatically JSON",
@@ -128,7 +128,7 @@ pub const RULES: &[Rule] = rules! {
     "S8" P1 Recommended "`--sanitize` for external input",
         "--help, and hidden characters with --sanitize";
     "X1" P1 Recommended "0 = success",
-        "a valid call of every command";
+        "a valid call of every command, those that read on another day too";
     "X2" P2 Recommended "1 = general error",
         "every call that failed, and the declared codes";
     "X3" P0 Core "2 = parameter / usage error",

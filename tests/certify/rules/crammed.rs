@@ -147,6 +147,34 @@ const CHEATS: &[Cheat] = &[
         },
     ),
     (
+        "calls a page the whole",
+        Flaw {
+            rule: "O8",
+            reply: Some(|call, reply, _| {
+                if call.calls("list") && call.has("--limit") {
+                    document(reply, |answer| {
+                        answer["result"].as_array_mut().into_iter().for_each(|rows| rows.truncate(1));
+                        answer["total"] = json!(1);
+                    });
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "knows one field at a time",
+        Flaw {
+            rule: "O4",
+            args: Some(|args| {
+                let one = |arg: &mut String| *arg = arg.split(',').next().unwrap_or_default().to_owned();
+                if args.first().is_some_and(|word| word == "tags") {
+                    args.iter_mut().for_each(one);
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
         "says yes to a batch, and does nothing",
         Flaw {
             rule: "I3",

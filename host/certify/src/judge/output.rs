@@ -156,22 +156,27 @@ fn declared(schema: &Value) -> Option<&Map<String, Value>> {
 }
 
 fn fields(survey: &Survey) -> Finding {
-    each(survey.of_purpose(Purpose::Fields), no_reads(survey), |probe| {
+    each(survey.of_purposes(&[Purpose::Fields, Purpose::TwoFields]), no_reads(survey), |probe| {
         if probe.seen.status != Some(0) {
             return Err(format!("failed: {}", read::shown(&probe.seen.stderr)));
         }
         let answer = read::document(&probe.seen.stdout).ok_or("stdout is no JSON")?;
+        let (first, asked): (_, Vec<&str>) = match probe.purpose {
+            Purpose::TwoFields => (whole(survey, probe), probe.about.split(',').collect()),
+            _ => (survey.first(probe), vec![probe.about.as_str()]),
+        };
         // What is one value is the same; what holds more may be filtered too.
-        let kept = |before: &Value, value: &Value| match (before.get(&probe.about), value.get(&probe.about)) {
+        let same = |before: &Value, value: &Value, name: &str| match (before.get(name), value.get(name)) {
             (Some(before), Some(value)) => {
                 before == value || ((before.is_array() || before.is_object()) && !value.is_null())
             }
             _ => false,
         };
+        let kept = |before: &Value, value: &Value| asked.iter().copied().all(|name| same(before, value, name));
         let only = |(before, value): (&Value, &Value)| {
-            value.as_object().is_some_and(|fields| fields.len() == 1) && kept(before, value)
+            value.as_object().is_some_and(|fields| fields.len() == asked.len()) && kept(before, value)
         };
-        let before = survey.first(probe).and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
+        let before = first.and_then(|first| read::document(&first.seen.stdout)).unwrap_or_default();
         let filtered = match (read::items(&before).filter(|items| !items.is_empty()), before.get("result")) {
             (Some(all), _) => {
                 read::items(&answer).is_some_and(|items| items.len() == all.len() && all.iter().zip(items).all(only))
@@ -179,8 +184,13 @@ fn fields(survey: &Survey) -> Finding {
             (None, Some(result @ Value::Object(_))) => answer.get("result").is_some_and(|it| only((result, it))),
             (None, _) => kept(&before, &answer) && read::keys(&answer).len() < read::keys(&before).len(),
         };
-        if filtered { Ok(()) } else { Err(format!("the result does not hold {} alone", read::named(&probe.about))) }
+        if filtered { Ok(()) } else { Err(format!("the result does not hold {} alone", read::names(asked))) }
     })
+}
+
+/// The answer that a call asks for a part of.
+fn whole<'s>(survey: &'s Survey, probe: &Probe) -> Option<&'s Probe> {
+    survey.of_purpose(Purpose::Whole).find(|whole| whole.command == probe.command)
 }
 
 fn empty(survey: &Survey) -> Finding {
@@ -265,12 +275,25 @@ pub(super) fn pagination(survey: &Survey) -> Finding {
     let listings: Vec<&Probe> = survey.listings().map(|(probe, _)| probe).collect();
     let is_help = |probe: &&Probe| probe.args.first().is_some_and(|word| word == "skills" || word == "mcp");
     let none = no_listing(survey);
-    each(listings.into_iter().filter(|probe| !is_help(probe)), none, |probe| {
+    let parts = survey.of_purpose(Purpose::OneRow).filter(|probe| probe.seen.status == Some(0));
+    let listings = listings.into_iter().chain(parts);
+    each(listings.filter(|probe| !is_help(probe)), none, |probe| {
         let answer = read::document(&probe.seen.stdout).unwrap_or_default();
         let has = |names: &[&str]| names.iter().any(|name| deep(&answer, name).is_some());
         let number = |names: &[&str]| names.iter().find_map(|name| deep(&answer, name)?.as_u64());
         let rows = read::rows(&answer).map_or(0, Vec::len) as u64;
         let total = number(&["total", "total_count", "totalCount"]);
+        if probe.purpose == Purpose::OneRow {
+            let all = whole(survey, probe).and_then(|whole| read::document(&whole.seen.stdout));
+            let all = all.as_ref().and_then(read::rows).map_or(0, Vec::len) as u64;
+            return match (rows, total) {
+                (1, Some(total)) if total < all => Err(format!("1 row of {total}, and {all} rows without --limit 1")),
+                (1, _) if MORE.iter().any(|name| deep(&answer, name) == Some(&Value::Bool(false))) => {
+                    Err(format!("1 row of {all}, and there are to be no more"))
+                }
+                _ => Ok(()),
+            };
+        }
         if !has(&PAGE) && !has(&MORE) {
             // A list that is always whole has no pages to speak of, and says by its total that it is whole.
             return match total {

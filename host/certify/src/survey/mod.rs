@@ -2,6 +2,7 @@
 
 mod batches;
 mod guards;
+mod in_part;
 mod issues;
 mod mistakes;
 mod modes;
@@ -67,6 +68,12 @@ pub enum Purpose {
     Quiet,
     /// With `--fields`.
     Fields,
+    /// As it is, before it is asked for in part.
+    Whole,
+    /// With two names for `--fields`.
+    TwoFields,
+    /// With `--limit 1`.
+    OneRow,
     /// On the initial state.
     Empty,
     /// In a streaming mode.
@@ -221,6 +228,7 @@ impl Survey {
         }
         prober.find_valid_calls()?;
         prober.modes()?;
+        prober.in_part()?;
         prober.mistakes()?;
         prober.guards()?;
         prober.batches()?;

@@ -78,7 +78,10 @@ pub(super) const FLAWS: &[Flaw] = &[
                 document(reply, |answer| {
                     let mut named = json!({"home": {"count": 1}, "work": {"count": 1}});
                     if let Some(asked) = call.args.iter().skip_while(|word| *word != "--fields").nth(1) {
-                        named.as_object_mut().into_iter().for_each(|fields| fields.retain(|key, _| key == asked));
+                        named
+                            .as_object_mut()
+                            .into_iter()
+                            .for_each(|fields| fields.retain(|key, _| asked.split(',').any(|one| one == key)));
                     }
                     answer["result"] = named;
                 });
