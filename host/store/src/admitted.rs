@@ -35,6 +35,11 @@ impl Admitted {
         }
     }
 
+    /// Whether an entry behind this place was taken.
+    pub(crate) fn has_taken_behind(&self, sequence: u64) -> bool {
+        self.taken.last_key_value().is_some_and(|(_, last)| *last > sequence)
+    }
+
     /// Whether the entry in this place was taken.
     pub(crate) fn has_taken(&self, sequence: u64) -> bool {
         self.taken.range(..=sequence).next_back().is_some_and(|(_, last)| sequence <= *last)

@@ -7,9 +7,11 @@
 //! length of its content, in eight bytes, the lowest first; the content; and a digest of it, of 32 bytes. The content is items: a letter
 //! for the kind, a length in eight bytes, and so many bytes. A part that carries packages begins with `hutch-bundle-2`: who knows of none
 //! refuses it, and takes all others. Where the first entries have no states any more, an item before them says which entry is the first that has: those before that
-//! one are records alone, and with that one comes all of the state that it stands on.
+//! one are records alone, and with that one comes all of the state that it stands on. In a [log](crate::log) the last item of a part may say who may use
+//! the instance and which entries were taken: elsewhere nobody believes it.
 
 use crate::absorb::{Shelf, absorb};
+use crate::admitted::{Admitted, admitted, admitted_text};
 use crate::error::StoreError;
 use crate::store::{State, Store};
 use hutch_model::digest::{Digest, Hasher, Kind};
@@ -32,6 +34,8 @@ const ENTRY: u8 = b'E';
 const PACKAGE: u8 = b'P';
 /// The place of the first entry whose states are kept.
 const KEPT_FROM: u8 = b'K';
+/// Who may use the instance behind the entries before it, and which of them were taken.
+const ADMITTED: u8 = b'A';
 const KINDS: [(u8, Kind); 4] = [(b'T', Kind::Tree), (b'L', Kind::List), (b'C', Kind::Chunk), (b'S', Kind::Stream)];
 /// Entries that are read from a store at once.
 const PAGE: u64 = 256;
@@ -198,6 +202,8 @@ pub struct Parts<'s> {
     carries: bool,
     /// The first entry with states, if those before it are records alone; else 0.
     alone_before: u64,
+    /// What a log says behind the last entry.
+    admitted: Option<Admitted>,
     /// The intents that are gathered, and what ends them is not: they stay together.
     open: BTreeSet<u64>,
     /// The last entry whose items are gathered.
@@ -211,7 +217,13 @@ impl<'s> Parts<'s> {
         let gathering = Gathering { objects: store.objects(), held: HashSet::new(), items: Vec::new() };
         let next = after.saturating_add(1);
         let (page, open) = (VecDeque::new(), BTreeSet::new());
-        Parts { store, gathering, page, next, to, bytes_max, carries: false, alone_before: 0, open, last: None }
+        let (carries, alone_before, admitted, last) = (false, 0, None, None);
+        Parts { store, gathering, page, next, to, bytes_max, carries, alone_before, admitted, open, last }
+    }
+
+    /// The same, with who may use the instance behind the last part.
+    pub(crate) fn admitting(self, admitted: Option<Admitted>) -> Parts<'s> {
+        Parts { admitted, ..self }
     }
 
     /// The same, with packed packages in the first part, whatever its length is then.
@@ -332,6 +344,9 @@ impl<'s> Parts<'s> {
             let reason =
                 format!("entry {intent} begins to change a granted folder, and how that ended would not go with it");
             return Err(StoreError::Refused { at: self.store.at(), reason }.into());
+        }
+        if let Some(admitted) = self.admitted.take() {
+            item(&mut self.gathering.items, ADMITTED, admitted_text(&admitted).to_string().as_bytes());
         }
         writing.push(&mut self.gathering.items)?;
         writing.end()?;
@@ -485,6 +500,8 @@ pub struct Bundle<B> {
     objects: HashMap<Digest, Range<usize>>,
     /// The first entry of which it says that its states are in it: 1 if of all.
     kept_from: u64,
+    /// Who may use the instance, as a log says it, and behind how many of the entries it does.
+    admitted: Option<(usize, Range<usize>)>,
 }
 
 impl<B> std::fmt::Debug for Bundle<B> {
@@ -507,7 +524,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
     /// # Errors
     /// A part is damaged.
     pub fn read(bytes: B) -> Result<Bundle<B>, StoreError> {
-        let (mut entries, mut objects, mut kept_from) = (Vec::new(), HashMap::new(), 1_u64);
+        let (mut entries, mut objects, mut kept_from, mut admitted) = (Vec::new(), HashMap::new(), 1_u64, None);
         let all = bytes.as_ref();
         let mut rest = all;
         while let Some((items, behind)) = split(rest)? {
@@ -525,13 +542,14 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
                         let place = place.map_err(|_| damaged("has a place of another length"))?;
                         kept_from = kept_from.max(u64::from_le_bytes(place));
                     }
+                    None if letter == ADMITTED => admitted = Some((entries.len(), begins..next)),
                     None => return Err(damaged("has an item of a kind that this version does not know")),
                 }
             }
             rest = behind;
         }
         let whole_bytes = all.len() - rest.len();
-        Ok(Bundle { bytes, whole_bytes, entries, objects, kept_from })
+        Ok(Bundle { bytes, whole_bytes, entries, objects, kept_from, admitted })
     }
 
     /// Bytes up to the end of the last whole part. What is behind them was cut short while it was written.
@@ -559,8 +577,27 @@ impl<B: AsRef<[u8]> + Send + Sync> Bundle<B> {
     /// # Errors
     /// As there.
     pub fn take_into(&self, store: &dyn Store) -> Result<u64, StoreError> {
+        self.take_entries(store, &self.entries)
+    }
+
+    /// The same of a log: `admit` is told who may use the instance, behind the entries that led to it.
+    pub(crate) fn take_log_into(
+        &self,
+        store: &dyn Store,
+        admit: impl FnOnce(Admitted) -> Result<(), StoreError>,
+    ) -> Result<u64, StoreError> {
+        let Some((entries, place)) = &self.admitted else { return self.take_into(store) };
+        let (before, behind) = self.entries.split_at_checked(*entries).unwrap_or_default();
+        let mut new = self.take_entries(store, before)?;
+        let written = serde_json::from_slice(self.at(place).unwrap_or_default()).map_err(|error| error.to_string());
+        admit(written.and_then(admitted).map_err(|reason| damaged(&reason))?)?;
+        new += self.take_entries(store, behind)?;
+        Ok(new)
+    }
+
+    fn take_entries(&self, store: &dyn Store, places: &[Range<usize>]) -> Result<u64, StoreError> {
         let mut new = 0;
-        for bytes in self.entries.iter().filter_map(|place| self.at(place)) {
+        for bytes in places.iter().filter_map(|place| self.at(place)) {
             new += u64::from(self.entry(store, bytes)?);
         }
         let head = store.head()?;

@@ -23,6 +23,7 @@ mod error;
 mod hold;
 #[cfg(feature = "machine")]
 mod instance_dir;
+pub mod log;
 #[cfg(feature = "machine")]
 mod mark;
 mod memo;

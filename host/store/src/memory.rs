@@ -2,6 +2,7 @@
 //! another store, for previews. Over another one, it shows what that one would be, and changes nothing of it.
 
 use crate::absorb::Shelf;
+use crate::admitted::Admitted;
 use crate::bundle::Bundle;
 use crate::error::StoreError;
 use crate::memo::Memo;
@@ -135,6 +136,13 @@ impl MemoryStore {
             (None, Below::Store(below)) => below.head(),
             (None, Below::Nothing(_)) => Ok(Head::default()),
         }
+    }
+
+    /// Says who may use the instance from here on.
+    pub(crate) fn admit(&self, admitted: Admitted) -> Result<(), StoreError> {
+        let mut contents = self.lock();
+        contents.head = Some(Head { admitted: Some(admitted), ..self.head_of(&contents)? });
+        Ok(())
     }
 
     /// The place of the first entry that is here.

@@ -84,7 +84,7 @@ export class Kept {
       if (refused) return { json: refused, attachment: NOTHING };
       const done = this.call(request, attachment);
       const { package: slug, instance, at } = request;
-      const added = this.call({ op: "export", package: slug, instance, at, after: known.last });
+      const added = this.call({ op: "export", package: slug, instance, at, after: known.last, log: true });
       if (!added.json.ok) return done.json.ok ? { json: added.json, attachment: NOTHING } : done;
       if (added.attachment.length > 0) {
         await known.log.append(added.attachment);

@@ -155,6 +155,9 @@ pub enum Request {
         /// With the package, if it made a run among them.
         #[serde(default)]
         packages: bool,
+        /// As a piece of the log that `open` is given, for nobody else.
+        #[serde(default)]
+        log: bool,
     },
     /// Takes the attachment in as a bundle.
     Import {

@@ -190,11 +190,15 @@ impl Tab {
                 session.read(&state, &path, &mut take).map_err(report)?;
                 Ok((json!({ "bytes": bytes.len() }), bytes))
             }
-            Request::Export { target, after, packages } => {
+            Request::Export { target, after, packages, log } => {
                 // Of what was taken in with a bundle that carried the package, that need not be loaded.
                 let session = self.host.open_existing(&slug(&target.package)?, &target.instance()?, target.at);
                 let session = session.map_err(report)?;
                 let last = session.head().map_err(report)?.last.sequence;
+                if log {
+                    let added = hutch_store::log::export(session.store(), after).map_err(report)?;
+                    return Ok((json!({ "after": after, "last": last, "bytes": added.len() }), added));
+                }
                 let makers = match packages {
                     true => {
                         let known = std::slice::from_ref(self.package(&target.package)?);
@@ -259,7 +263,7 @@ impl Tab {
         let name: InstanceName =
             instance.parse().map_err(|error| usage(format!("the instance {instance:?}: {error}")))?;
         let store = MemoryStore::new(SecretKey::new(key.0));
-        let taken = bundle::take_in(&store, log).map_err(report)?;
+        let taken = hutch_store::log::take_in(&store, log).map_err(report)?;
         stores_of(&self.stores).insert((slug.to_string(), name.to_string()), store);
         Ok((json!({ "entries": taken.entries, "whole_bytes": taken.whole_bytes }), Vec::new()))
     }

@@ -211,6 +211,29 @@ fn what_another_host_says_is_run_again_before_it_is_taken() {
     }
 }
 
+/// No entry says that it was made elsewhere: the log does, beside them.
+#[test]
+fn what_was_taken_in_is_nobody_s_call_here_when_it_is_opened_again_either() {
+    let mut tab = open(b"");
+    let (planned, _) = result(&mut tab, call("plan", &["add", "One"]), b"");
+    let bundle = log(&mut tab, 0);
+    let mut other = open(b"");
+    result(&mut other, request("import", json!({})), &bundle);
+    let (_, kept) = result(&mut other, request("export", json!({ "log": true })), b"");
+    let again = open(&kept);
+    for mut other in [other, again] {
+        refused(&mut other, request("commit", json!({ "plan": "last" })), b"", "NOT_FOUND");
+        let hash = &planned["entry"]["hash"];
+        refused(&mut other, request("commit", json!({ "plan": hash })), b"", "CONFIRMATION_REQUIRED");
+        let (done, _) = result(&mut other, request("commit", json!({ "plan": hash, "confirmed": true })), b"");
+        assert_eq!(done["kept"], true);
+    }
+    // What is given to others says nothing of it.
+    assert_ne!(kept, bundle);
+    let mut third = open(&kept);
+    assert_eq!(log(&mut third, 0), bundle);
+}
+
 /// Its maker does not say what its runs may take here, nor does a package that goes along.
 #[test]
 fn what_another_host_s_runs_may_take_whoever_takes_them_in_says() {
