@@ -9,7 +9,31 @@ use std::process::Stdio;
 fn without_a_source_there_is_nothing_to_read() {
     let machine = Machine::new();
     let ran = Ran::with_input(&mut machine.hutch(["run", &probe(), "stdin"]), b"this is for nobody");
-    assert_eq!(ran.answer()["length"], 0);
+    assert_eq!(ran.document()["length"], 0);
+}
+
+/// What a contract says nothing of shows when the application looks for it.
+#[test]
+fn whoever_pipes_in_what_the_application_looked_for_in_vain_is_told() {
+    let machine = Machine::new();
+    machine.write("note", "for nobody");
+    let from_file = |words: &[&str]| Ran::of(machine.hutch(words).stdin(File::open(machine.path("note")).unwrap()));
+    let said =
+        "what is piped in was not given to the application, which looked for it: write --stdin before the package";
+    let probe = probe();
+    for command in ["run", "plan"] {
+        let ran = from_file(&[command, &probe, "stdin"]);
+        assert_eq!((ran.status, ran.stderr.trim_end()), (0, said), "{ran:?}");
+        // Also where it makes nothing of that.
+        let ran = from_file(&[command, &probe, "stdin-echo"]);
+        assert!(ran.status != 0 && ran.stderr.starts_with(said), "{ran:?}");
+        // Nobody is told who gave it or something else, pipes nothing in, or calls what does not look.
+        for quiet in [&[command, "--stdin", &probe, "stdin"][..], &[command, "--stdin-text", "x", &probe, "stdin"]] {
+            from_file(quiet).answer();
+        }
+        from_file(&[command, &probe, "args", "x"]).answer();
+        machine.run([command, &probe, "stdin"]).answer();
+    }
 }
 
 /// What the arguments name is given where the contract says that the command reads it; a person who agreed is asked by nobody else.

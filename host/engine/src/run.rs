@@ -138,7 +138,7 @@ fn finish(mut guest: Guest, stopped: Stopped) -> Result<(Outcome, WorldAfter), F
         (after, ending) = (WorldAfter::default(), cut_short(stop)?);
     }
     let interrupted = ending == (Ending::Limited { limit: Limit::WallTime });
-    (after.touched, after.seen) = (world.touched(), world.seen());
+    (after.touched, after.seen, after.stdin_read) = (world.touched(), world.seen(), world.is_stdin_read());
     let mut outcome = Outcome::new(ending, settings::profile());
     (outcome.stdout, outcome.stderr) = world.take_output();
     if interrupted {

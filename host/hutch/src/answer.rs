@@ -42,6 +42,8 @@ pub struct Answer {
     pub behind: Option<String>,
     /// What stands in plain directories and can be in no state, by volume, if they were looked through.
     pub skipped: BTreeMap<String, Skipped>,
+    /// Whether the guest asked for standard input, empty or not; of an outcome that is told again nobody knows.
+    pub stdin_read: bool,
     /// What a memo had to do with it; none if the call asked for none.
     pub memo: Option<Remembered>,
 }

@@ -44,6 +44,7 @@ pub(crate) struct Executed {
     pub(crate) left: BTreeMap<String, Digest>,
     /// What the run has looked at that it need not.
     pub(crate) looked_at: Seen,
+    pub(crate) stdin_read: bool,
     /// What a memo had to do with it; none if nobody asked one.
     pub(crate) memo: Option<Remembered>,
 }
@@ -113,6 +114,8 @@ pub(crate) struct Left {
     pub(crate) objects: MemoryObjects,
     pub(crate) touched: BTreeMap<String, Touched>,
     pub(crate) looked_at: Seen,
+    /// Whether it is known to have asked for standard input.
+    pub(crate) stdin_read: bool,
 }
 
 /// Runs over `state`, whose content is in `stored`; touches nothing.
@@ -133,13 +136,14 @@ pub(crate) fn execute_over(prepared: &Prepared, ground: &Ground) -> Result<Execu
         objects: after.objects,
         touched: after.touched,
         looked_at: after.seen,
+        stdin_read: after.stdin_read,
     };
     judged(prepared, ground, left, true)
 }
 
 /// What a run comes to that left this; which paths that changed is found out only if it is wanted.
 pub(crate) fn judged(prepared: &Prepared, ground: &Ground, left: Left, lists: bool) -> Result<Executed, Failure> {
-    let Left { outcome, measured, after, objects, touched, looked_at } = left;
+    let Left { outcome, measured, after, objects, touched, looked_at, stdin_read } = left;
     let verdict = expected::judge(&outcome, prepared.record.contract, prepared.output_schema.as_ref());
     let mut all = Layered(vec![Arc::new(objects.clone())]);
     all.0.extend(ground.objects.0.iter().cloned());
@@ -168,6 +172,7 @@ pub(crate) fn judged(prepared: &Prepared, ground: &Ground, left: Left, lists: bo
         touched,
         left: after,
         looked_at,
+        stdin_read,
         memo: None,
     })
 }

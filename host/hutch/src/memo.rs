@@ -128,7 +128,7 @@ impl Recall {
             compiled: prepared.program.is_fresh(),
         };
         let (objects, touched, looked_at) = (MemoryObjects::default(), BTreeMap::new(), seen);
-        let left = Left { outcome, measured, after, objects, touched, looked_at };
+        let left = Left { outcome, measured, after, objects, touched, looked_at, stdin_read: false };
         let executed = judged(prepared, ground, left, needs_state).ok()?;
         let found = MemoRecord { used: MemoUse::Reused, key, made, differs: Vec::new() };
         Some(Executed { memo: Some(Remembered::Found(found)), ..executed })

@@ -108,6 +108,7 @@ impl Session {
             entry: sealed.pin(),
             behind: None,
             skipped: BTreeMap::new(),
+            stdin_read: false,
             memo: record.memo.map(Remembered::Found),
         })))
     }

@@ -210,7 +210,7 @@ pub(crate) fn conclude(
     }
     let withheld_omitted = withheld.len().saturating_sub(WITHHELD_MAX) as u64;
     withheld.truncate(WITHHELD_MAX);
-    let Executed { outcome, verdict, measured, volumes, mut mounted, all, memo, .. } = executed;
+    let Executed { outcome, verdict, measured, volumes, mut mounted, all, stdin_read, memo, .. } = executed;
     for (name, changes) in changes {
         if let Some(change) = mounted.get_mut(&name) {
             change.changes = changes;
@@ -229,6 +229,7 @@ pub(crate) fn conclude(
         entry: sealed.pin(),
         behind,
         skipped: Default::default(),
+        stdin_read,
         memo,
     })
 }

@@ -66,6 +66,7 @@ pub struct World {
     /// For standard input.
     invocation: Invocation,
     stdin_at: usize,
+    is_stdin_read: bool,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
@@ -87,6 +88,7 @@ impl World {
             files: FileSystem::new(invocation, state, objects)?,
             invocation: invocation.clone(),
             stdin_at: 0,
+            is_stdin_read: false,
             stdout: Vec::new(),
             stderr: Vec::new(),
         })

@@ -84,6 +84,7 @@ impl World {
         self.meter.spend(length * price::BYTE)?;
         match input {
             Input::Stdin => {
+                self.is_stdin_read |= length > 0;
                 let rest = &self.invocation.stdin()[self.stdin_at..];
                 let bytes = &rest[..rest.len().min(length as usize)];
                 if bytes.is_empty() && length > 0 {
@@ -118,6 +119,11 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Whether bytes of standard input were asked for, though there may have been none.
+    pub fn is_stdin_read(&self) -> bool {
+        self.is_stdin_read
     }
 
     /// Bytes of standard input that are still to be read.

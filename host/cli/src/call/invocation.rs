@@ -8,7 +8,7 @@ use crate::refusal::fault::Fault;
 use crate::refusal::repair;
 use clap::Args;
 use hutch::package::Package;
-use hutch::{Call, EnvironmentValue, Grants, Host, Mount};
+use hutch::{Answer, Call, EnvironmentValue, Grants, Host, Mount};
 use hutch_documents::agent::{reads_stdin, stdin_parameter};
 use hutch_model::contract::{ArgumentViolation, ContractFile, ValueType, ViolationKind};
 use hutch_model::instant::Instant;
@@ -237,6 +237,11 @@ impl InvocationArguments {
         (is_left_out && !self.arguments.iter().any(is_named)).then(said)
     }
 
+    /// Whether something is piped in, and no flag says what the application is given. The arguments may.
+    pub(crate) fn is_piped_past(&self) -> bool {
+        self.input.is_absent() && Piped::here() == Some(Piped::Bytes)
+    }
+
     /// The call that these arguments ask for, with what is missing taken from the surroundings.
     pub(crate) fn call(self, global: &Global, host: &Host, package: &Package, retries: u32) -> Result<Call, Fault> {
         let limits = self.operator_limits();
@@ -259,6 +264,13 @@ impl InvocationArguments {
         call.keep_streams = !self.digests_only;
         Ok(call)
     }
+}
+
+/// How the application is given what is piped in, where it looked for that and got nothing: its contract need not name it.
+pub(crate) fn looked_for(is_piped_past: bool, call: &Call, answer: &Answer) -> Option<&'static str> {
+    let said =
+        "what is piped in was not given to the application, which looked for it: write --stdin before the package";
+    (is_piped_past && call.stdin.is_empty() && answer.stdin_read).then_some(said)
 }
 
 /// The arguments of a call as they are for one that a person agreed to: confirmed to the application too, where the host asks itself.

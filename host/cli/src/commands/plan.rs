@@ -46,6 +46,7 @@ pub(super) fn preview(
     }
     let word = invocation.package.display().to_string();
     let (host, unread) = (invocation.host(global)?, invocation.unread(package));
+    let is_piped_past = invocation.is_piped_past();
     let granted = invocation.granted()?;
     let call = invocation.call(global, &host, package, 0)?;
     // The guest of a plan starts without it; who applies the plan must know.
@@ -53,6 +54,9 @@ pub(super) fn preview(
     let answer = host.plan(package, &call).map_err(|failure| {
         repair::explain(&failure, &global.line, (package, &word), &call).unread(unread.as_deref())
     })?;
+    if let Some(how) = unread.as_deref().or(invocation::looked_for(is_piped_past, &call, &answer)) {
+        output.remark(how);
+    }
     output.done(Done::run(&answer, show_entry(&global.line, &word, &call.instance, &answer.entry)));
     let diffs = file_diffs(&answer);
     let plan_id = host.keeps().then(|| answer.entry.hash.to_string());

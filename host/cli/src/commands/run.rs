@@ -7,7 +7,7 @@ use crate::answer::output::{Format, Output};
 use crate::answers::{BatchAnswer, BatchItem};
 use crate::call::ended::{failure_of, said, unsaid};
 use crate::call::guest;
-use crate::call::invocation::InvocationArguments;
+use crate::call::invocation::{self, InvocationArguments};
 use crate::call::memo::{self, MemoArguments};
 use crate::call::{asked, batch};
 use crate::flags::global::Global;
@@ -77,13 +77,13 @@ pub(crate) fn run(global: &Global, mut own: RunArguments, output: &Output) -> Re
         return batch(global, &host, &package, own, asked.batch, output);
     }
     let word = own.invocation.package.display().to_string();
-    let unread = own.invocation.unread(&package);
+    let (unread, is_piped_past) = (own.invocation.unread(&package), own.invocation.is_piped_past());
     let mut call = own.invocation.call(global, &host, &package, own.retry)?;
     call.memo = own.memo.sample();
     let answer = host.run(&package, &call).map_err(|failure| {
         repair::explain(&failure, &global.line, (&package, &word), &call).unread(unread.as_deref())
     })?;
-    if let Some(how) = &unread {
+    if let Some(how) = unread.as_deref().or(invocation::looked_for(is_piped_past, &call, &answer)) {
         output.remark(how);
     }
     let answer = ManuallyDrop::new(answer);

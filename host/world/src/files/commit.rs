@@ -40,6 +40,8 @@ pub struct WorldAfter {
     pub touched: BTreeMap<String, Touched>,
     /// What it has seen of the clock and of the seed.
     pub seen: Seen,
+    /// Whether it asked for standard input.
+    pub stdin_read: bool,
 }
 
 /// Counted for each new object beside its bytes.
