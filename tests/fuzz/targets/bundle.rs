@@ -15,7 +15,7 @@ use hutch_model::error_code::ErrorCode;
 use hutch_model::ledger::{EntryKind, SecretKey};
 use hutch_model::snapshot::MemoryObjects;
 use hutch_store::bundle::{TakenIn, export, take_in};
-use hutch_store::{MemoryStore, Store, StoreError};
+use hutch_store::{MemoryStore, Retention, Store, StoreError, log};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
@@ -131,6 +131,10 @@ fn check_taken(store: &MemoryStore, bundle: &[u8], taken: &std::result::Result<T
     }
     let written = export(store, 0).unwrap_or_else(|error| panic!("what was taken can't be written: {error}"));
     let other = empty();
+    // What was refused before its first entry with a state is records alone, of which nobody makes anything.
+    if entries > 0 && head(store).retained_from > entries {
+        return assert!(taken.is_err() && take_in(&other, &written).is_err(), "nothing can go on from it");
+    }
     let taken = take_in(&other, &written).unwrap_or_else(|error| panic!("what was written is refused: {error}"));
     assert_eq!(taken, TakenIn { entries, whole_bytes: written.len() as u64 });
     assert_eq!(head(&other), head(store));
@@ -141,6 +145,14 @@ fn foreign(bundle: &[u8]) {
     let store = empty();
     let taken = take_in(&store, bundle);
     check_taken(&store, bundle, &taken);
+
+    // As its keeper's own log it says besides who may use it, and nothing else.
+    let (last, is_taken) = (head(&store).last, taken.is_ok());
+    drop(store);
+    let kept = empty();
+    if log::take_in(&kept, bundle).is_ok() {
+        assert!(is_taken && head(&kept).last == last, "a log says other things than a bundle");
+    }
 }
 
 fn in_a_file(bytes: &[u8]) {
@@ -181,6 +193,11 @@ fn made(input: &mut Unstructured<'_>) -> Result<()> {
     let (mut bundle, mut ends, mut written) = (Vec::new(), vec![(0, 0)], 0);
     for _ in 0..1 + u8::arbitrary(input)? % 4 {
         entry(&store, input)?;
+        // What has no state from then on goes as records alone.
+        if u8::arbitrary(input)? % 4 == 1 {
+            let keep = Retention { keep_last: u64::from(u8::arbitrary(input)? % 3), newer_than: None };
+            let _ = store.collect(&keep, &record(EntryKind::Collect, 9));
+        }
         if bool::arbitrary(input)? {
             match export(&store, written) {
                 Ok(part) => {
@@ -189,6 +206,8 @@ fn made(input: &mut Unstructured<'_>) -> Result<()> {
                     written = head(&store).last.sequence;
                     ends.push((bundle.len(), written));
                 }
+                // Who has the first entries can't be given records alone behind them.
+                Err(StoreError::Dropped { kept_from, .. }) => assert!(written > 0 && written + 1 < kept_from),
                 Err(error) => assert!(is_open(&store, written), "{error}"),
             }
         }
