@@ -1,18 +1,20 @@
-//! Instances as files that somebody has forged, with every digest right: what they say decides nothing here, and takes nothing.
+//! Instances as files that somebody has forged, with every digest right: what they say decides nothing here, and takes nothing. Here what
+//! they say of runs and moves; in the rooms below of limits, of whose the instance is, and of granted folders.
 
-use crate::support::package::{copy_todo, with_manifest};
+mod folders;
+mod limits;
+mod whose;
+
+use crate::support::package::copy_todo;
 use crate::support::{FIXED, Machine, probe, todo};
 use hutch_model::digest::{Digest, Kind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::Access;
-use hutch_model::ledger::{EntryKind, EnvironmentRecord, FolderRecord, Origin, Owner, Record, SecretKey, VolumeRecord};
-use hutch_model::limits::Limit;
-use hutch_model::snapshot::{
-    CHUNK_BYTES, Changes, Entry, LIST_PARTS, MemoryObjects, Name, Node, Tree, empty_tree, encode_list,
-};
+use hutch_model::ledger::{EntryKind, EnvironmentRecord, Record, SecretKey, VolumeRecord};
+use hutch_model::snapshot::{Changes, Entry, MemoryObjects, Name, Node, Tree, empty_tree};
 use hutch_store::{MemoryStore, Store, bundle};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 fn memory() -> MemoryStore {
@@ -184,43 +186,6 @@ fn the_answer_says_how_many_runs_were_confirmed_elsewhere() {
     assert_eq!((&taken["equal"], &taken["confirmed"]), (&json!(2), &json!(1)), "{taken}");
 }
 
-/// A plan in a file is a call that somebody else wrote, with a guard that somebody else switched off.
-#[test]
-fn a_plan_that_came_with_a_file_is_nobodys_here() {
-    let elsewhere = Machine::new();
-    elsewhere.guest(&[&FIXED[..], &[&todo(), "add", "Write docs"]].concat()).answer();
-    for (guard, title) in [("off", "key AKIAIOSFODNN7EXAMPLF"), ("text", "harmless")] {
-        elsewhere.run(["plan", "--guard", guard, &todo(), "add", title]).result("plan");
-    }
-    let machine = Machine::new();
-    machine.guest(&[&FIXED[..], &["--instance", "taken", &todo(), "add", "Write docs"]].concat()).answer();
-    machine.run(["plan", "--instance", "taken", &todo(), "add", "mine"]).result("plan");
-    machine.run(["instance", "purge", "--yes", "--instance", "taken", "todo"]).result("instance purge");
-    elsewhere.run(["instance", "export", "--output", "file", "todo"]).result("instance export");
-    std::fs::copy(elsewhere.path("file"), machine.path("file")).unwrap();
-    let taken = import(&machine, &["--input", "file"]).result("instance import");
-    assert_eq!((&taken["equal"], &taken["plans"]), (&json!(3), &json!(2)), "{taken}");
-    let on = |words: &[&str]| machine.run([words, &["--instance", "taken", &todo()]].concat());
-    let named = |command: &str, yes: &[&str], entry: &str| {
-        machine.run([&[command], yes, &["--instance", "taken", &todo(), entry][..]].concat())
-    };
-    on(&["apply", "--yes"]).fault("NOT_FOUND", 20);
-    for command in ["apply", "replay"] {
-        named(command, &[], "@4").fault("CONFIRMATION_REQUIRED", 30);
-        named(command, &["--yes"], "@3").fault("ARGUMENT_REFUSED", 2);
-    }
-    // A run that somebody made there is nobody's here either.
-    named("replay", &[], "@2").fault("CONFIRMATION_REQUIRED", 30);
-    let listed = || machine.guest(&["--instance", "taken", &todo(), "list"]).answer()["count"].clone();
-    assert_eq!(listed(), 1);
-    // What a person here agrees to by its name, and what is planned here, is carried out.
-    assert_eq!(named("apply", &["--yes"], "@4").result("apply")["kept"], json!(true));
-    on(&["undo"]).result("undo");
-    machine.run(["plan", "--instance", "taken", &todo(), "add", "mine"]).result("plan");
-    assert_eq!(on(&["apply"]).result("apply")["kept"], json!(true));
-    assert_eq!(listed(), 2);
-}
-
 /// What a package ships makes a volume once: another first state, and every later one, is its maker's word.
 #[test]
 fn a_first_state_that_the_package_does_not_ship_is_taken_as_told() {
@@ -251,79 +216,11 @@ fn a_first_state_that_the_package_does_not_ship_is_taken_as_told() {
     assert_eq!(third.result("instance import")["as_told"], json!(1));
 }
 
-#[test]
-fn a_run_takes_no_more_than_one_may_here() {
-    let machine = machine();
-    for (limit, value, code, status) in [
-        (Limit::Memory, 4 << 30, "MEMORY_LIMIT", 42),
-        (Limit::WallTime, 3_600_000, "WALL_TIME_LIMIT", 40),
-        (Limit::StateBytes, 1 << 40, "STATE_BYTES_LIMIT", 44),
-    ] {
-        let raise = |_: u64, record: &mut Record| {
-            if let Some(invocation) = &mut record.invocation {
-                invocation.limits.set(limit, value);
-            }
-        };
-        forged(&machine, "file", raise, &[]);
-        let fault = import(&machine, &["--input", "file"]).fault(code, status);
-        assert_eq!(fault.details["limit"], limit.name(), "{fault:?}");
-        is_not_there(&machine);
-        // Who wants that says so.
-        let granted = format!("{}={value}", limit.name());
-        import(&machine, &["--input", "file", "--limit", &granted, "--dry-run"]).document();
-        is_not_there(&machine);
-    }
-}
-
 /// A folder of so many names, each of which is this.
 fn wide(objects: &mut MemoryObjects, names: usize, node: &Node) -> Node {
     let name = |number: usize| Name::new(&format!("{number:03}")).unwrap();
     let entries = (0..names).map(|number| Entry { name: name(number), modified_ns: 0, node: node.clone() });
     objects.insert_tree(&Tree::new(entries.collect()).unwrap())
-}
-
-/// A small file may stand for a state that no disk holds, because what is equal is stored once.
-#[test]
-fn a_state_takes_no_more_than_one_may_here() {
-    let machine = machine();
-    let mut files = MemoryObjects::default();
-    let mut node = files.insert_file(b"x");
-    for _ in 0..12 {
-        node = wide(&mut files, 30, &node);
-    }
-    let many = tree(node);
-    let mut bytes = MemoryObjects::default();
-    let mut content = bytes.insert(Kind::Chunk, vec![b'x'; CHUNK_BYTES as usize]);
-    for _ in 0..2 {
-        content = bytes.insert(Kind::List, encode_list(&vec![content; LIST_PARTS as usize]));
-    }
-    let size = CHUNK_BYTES * LIST_PARTS * LIST_PARTS;
-    let node = wide(&mut bytes, 15, &Node::File { size, content });
-    let large = tree(node);
-    let mut deep = MemoryObjects::default();
-    let mut node = deep.insert_file(b"x");
-    for _ in 0..200 {
-        node = wide(&mut deep, 1, &node);
-    }
-    let below = tree(node);
-    for (objects, after, code) in [
-        (&files, many, "STATE_FILES_LIMIT"),
-        (&bytes, large, "STATE_BYTES_LIMIT"),
-        (&deep, below, "FOLDER_DEPTH_LIMIT"),
-    ] {
-        forged(&machine, "file", |_, _| (), &[(becomes(EntryKind::Edit, after), objects)]);
-        assert!(std::fs::metadata(machine.path("file")).unwrap().len() < 200_000);
-        import(&machine, &["--input", "file"]).fault(code, 44);
-        is_not_there(&machine);
-        // Nor does anybody go through one that was not kept, or that a move is said to have made.
-        for kept in [false, true] {
-            let with = [("state".to_owned(), VolumeRecord::new(Some(empty_tree()), after, Changes::default()))];
-            let moved = Record { volumes: with.into(), kept, ..record(EntryKind::Undo) };
-            forged(&machine, "file", |_, _| (), &[(moved, objects)]);
-            let ran = import(&machine, &["--input", "file", "--dry-run"]);
-            assert!(kept == (ran.status != 0), "{ran:?}");
-        }
-    }
 }
 
 /// Nobody is told to restore an instance for a file that was cut.
@@ -340,95 +237,6 @@ fn a_file_that_is_damaged_is_no_damage_of_what_is_here() {
         assert!(fault.suggestion.contains("have the file made again"), "{fault:?}");
         is_not_there(&machine);
     }
-}
-
-#[test]
-fn an_instance_is_whose_takes_it_whomever_the_file_names() {
-    let machine = machine();
-    let evil = with_manifest(&machine, "evil", "slug: probe", "slug: todo");
-    let evil = evil.to_str().unwrap().to_owned();
-    // As the one that it belongs to says it, and as one that is known by nothing but its bytes.
-    let read = |machine: &Machine| {
-        machine.run(["run", "--instance", "taken", &evil, "read-file", "state/todos.json"]);
-        let ran = machine.run(["run", "--instance", "taken", &evil, "read-file", "state/todos.json"]);
-        ran.fault("INSTANCE_FOREIGN", 30)
-    };
-    machine.run(["run", "--instance", "own", &evil, "list-dir", "state"]);
-    let shown = machine.run(["ledger", "show", "--instance", "own", &evil, "@1"]).result("ledger show");
-    let named: Owner = serde_json::from_value(shown["record"]["owner"].clone()).unwrap();
-    assert_eq!(named.origin, Origin::path(&evil));
-    let own = |sequence: u64, record: &mut Record| {
-        if sequence == 1 {
-            record.owner = Some(named.clone());
-        }
-    };
-    forged(&machine, "file", own, &[]);
-    import(&machine, &["--input", "file"]).result("instance import");
-    assert!(read(&machine).details["owners"].as_str().is_some_and(|owners| !owners.contains("evil")));
-    // Whose it is uses it, and a copy of it is no other's.
-    let todo = |words: &[&str]| machine.run([&["run", "--instance", "taken", &todo()], words].concat());
-    todo(&["add", "mine"]).answer();
-    read(&machine);
-    machine.run(["instance", "copy", "--instance", "taken", "todo", "copied"]).result("instance copy");
-    machine.run(["run", "--instance", "copied", &evil, "list-dir", "state"]).fault("INSTANCE_FOREIGN", 30);
-    // Where the maker of an honest file had his package counts for nothing, whatever is there now.
-    let theirs = copy_todo(&machine, "theirs");
-    let at = theirs.to_str().unwrap().to_owned();
-    machine.run(["run", "--instance", "default", &at, "list"]).answer();
-    machine.run(["instance", "export", "--output", "theirs.file", "todo"]).result("instance export");
-    let words = ["instance", "import", "--instance", "third", "--input", "theirs.file"];
-    machine.run([&words[..], &[&crate::support::todo()]].concat()).result("instance import");
-    let manifest = std::fs::read_to_string(theirs.join("APP.md")).unwrap();
-    std::fs::write(theirs.join("APP.md"), manifest + "\nchanged\n").unwrap();
-    machine.run(["run", "--instance", "third", &at, "list"]).fault("INSTANCE_FOREIGN", 30);
-    machine.run(["run", "--instance", "default", &at, "list"]).answer();
-}
-
-#[test]
-fn nothing_comes_into_another_package_s_instance() {
-    let machine = machine();
-    let evil = with_manifest(&machine, "evil", "slug: probe", "slug: todo");
-    let (state, objects) = one_file("x");
-    forged(&machine, "file", |_, _| (), &[(becomes(EntryKind::Edit, state), &objects)]);
-    let before = machine.run(["ledger", "show", "todo"]).result("ledger show");
-    let into = |package: &str, words: &[&str]| {
-        machine.run([&["instance", "import", "--input", "file"], words, &[package]].concat())
-    };
-    into(evil.to_str().unwrap(), &[]).fault("INSTANCE_FOREIGN", 30);
-    into(evil.to_str().unwrap(), &["--dry-run"]).fault("INSTANCE_FOREIGN", 30);
-    assert_eq!(machine.run(["ledger", "show", "todo"]).result("ledger show"), before);
-    let taken = into(&todo(), &[]).result("instance import");
-    assert_eq!((&taken["entries"], &taken["as_told"]), (&json!(1), &json!(1)), "{taken}");
-}
-
-/// What a run was about to do in granted folders is one machine's, and no other takes part in it.
-#[test]
-fn no_change_of_a_granted_folder_is_begun_or_ended_by_a_file() {
-    let machine = machine();
-    let victim = machine.path("victim");
-    std::fs::create_dir_all(victim.join(".hutch-planted")).unwrap();
-    std::fs::write(victim.join("precious"), "mine").unwrap();
-    let folder: FolderRecord = serde_json::from_value(json!({
-        "path": victim, "identity": [0, 0], "changes": [], "changes_omitted": 0, "withheld": 0, "staging": ".hutch-planted",
-    }))
-    .unwrap();
-    let nothing = MemoryObjects::default();
-    let intent = Record { kept: false, folders: [("mnt".to_owned(), folder)].into(), ..record(EntryKind::Intent) };
-    forged(&machine, "file", |_, _| (), &[(intent.clone(), &nothing)]);
-    let fault = import(&machine, &["--input", "file"]).fault("STORE_DAMAGED", 50);
-    assert!(fault.message.contains("granted folder"), "{fault:?}");
-    is_not_there(&machine);
-    // One that is ended is history.
-    let ended = Record { kept: false, closes: Some(5), ..record(EntryKind::Recover) };
-    forged(&machine, "file", |_, _| (), &[(intent, &nothing), (ended, &nothing)]);
-    import(&machine, &["--input", "file"]).result("instance import");
-    machine.run(["run", "--instance", "taken", &todo(), "list"]).answer();
-    let status = machine.run(["state", "diff", "--instance", "taken", "todo"]).result("state diff");
-    assert_eq!(status["unsettled"], json!([]), "{status}");
-    machine.run(["instance", "purge", "--yes", "--instance", "taken", "todo"]).result("instance purge");
-    let left: Vec<Value> =
-        std::fs::read_dir(&victim).unwrap().map(|it| json!(it.unwrap().file_name().to_str())).collect();
-    assert_eq!(left.len(), 2, "{left:?}");
 }
 
 /// What was done here follows from what was done before, as an entry tells it.
@@ -521,25 +329,6 @@ fn what_is_proved_by_what_came_along_is_counted_apart() {
     let other = Machine::new();
     other.write("file", std::fs::read(machine.path("file")).unwrap());
     assert_eq!(counts(&other, "todo"), (json!(2), json!(2), json!(0)));
-}
-
-/// A folder that a file says was changed was changed by nobody here.
-#[test]
-fn no_folder_is_left_changed_that_no_run_of_this_instance_touched() {
-    let machine = machine();
-    let folder: FolderRecord = serde_json::from_value(json!({
-        "path": "/etc", "identity": [0, 0], "changes": [], "changes_omitted": 0, "withheld": 0, "staging": ".hutch-0123456789abcdef0123456789abcdef",
-    }))
-    .unwrap();
-    let folders = BTreeMap::from([("mnt".to_owned(), folder)]);
-    let nothing = MemoryObjects::default();
-    let intent = Record { kept: false, folders: folders.clone(), ..record(EntryKind::Intent) };
-    let ended = Record { closes: Some(5), folders, ..record(EntryKind::Recover) };
-    forged(&machine, "file", |_, _| (), &[(intent, &nothing), (ended, &nothing)]);
-    import(&machine, &["--input", "file"]).result("instance import");
-    machine.run(["undo", "--redo", "--instance", "taken", "todo"]).result("undo");
-    let undone = machine.run(["undo", "--instance", "taken", "todo", "@2"]).result("undo");
-    assert_eq!(undone.get("left"), None, "{undone}");
 }
 
 /// Words that are judged are those that run: an entry that begins otherwise than the package's calls do, or has a variable that it does not ask for, is
