@@ -91,6 +91,48 @@ const COMMANDS_MAX: usize = 4096;
 const WORDS_MAX: usize = 16;
 const NAME_BYTES_MAX: usize = 256;
 
+/// Types whose values are not any text.
+const TYPED: [&str; 14] = [
+    "integer",
+    "int",
+    "number",
+    "float",
+    "boolean",
+    "bool",
+    "flag",
+    "switch",
+    "date",
+    "instant",
+    "date-or-instant",
+    "datetime",
+    "enum",
+    "choice",
+];
+/// Types whose values are texts. One that stands in neither list is taken for a text too.
+const TEXTS: [&str; 15] = [
+    "string",
+    "text",
+    "path",
+    "file",
+    "directory",
+    "url",
+    "uri",
+    "email",
+    "uuid",
+    "time",
+    "duration",
+    "regex",
+    "json",
+    "array",
+    "object",
+];
+
+/// Whether a type has one of the names that everybody knows.
+pub fn is_known_type(kind: &str) -> bool {
+    let kind = kind.to_lowercase();
+    TYPED.iter().chain(&TEXTS).any(|known| *known == kind)
+}
+
 /// Words of commands that take something out.
 const DESTRUCTIVE_WORDS: [&str; 8] = ["remove", "delete", "destroy", "purge", "drop", "wipe", "erase", "rm"];
 
@@ -176,16 +218,33 @@ impl Parameter {
         self.position.is_none() && matches!(self.kind.as_deref(), Some("boolean" | "bool" | "flag" | "switch"))
     }
 
-    /// Whether its value may be any text.
+    /// Whether its value may be any text. What has a type that nobody knows may.
     pub fn is_text(&self) -> bool {
-        self.choices.is_empty() && matches!(self.kind.as_deref(), None | Some("string" | "path" | "text" | "file"))
+        self.choices.is_empty() && !self.kind.as_deref().is_some_and(|kind| TYPED.contains(&kind))
     }
 
-    /// Whether it is prose, and no path that is said to be prose: its name tells.
+    /// Whether it is prose, and no path that is said to be prose: its type or its name tells.
     pub fn is_prose(&self) -> bool {
-        const PATHS: [&str; 7] = ["file", "filename", "path", "dir", "directory", "folder", "keyfile"];
+        const PATHS: [&str; 14] = [
+            "file",
+            "filename",
+            "filepath",
+            "path",
+            "pathname",
+            "dir",
+            "directory",
+            "folder",
+            "keyfile",
+            "dest",
+            "destination",
+            "output",
+            "infile",
+            "outfile",
+        ];
         let name = self.name.to_lowercase();
-        self.free_text && !name.split(['-', '_']).any(|word| PATHS.contains(&word))
+        let is_path = matches!(self.kind.as_deref(), Some("path" | "file" | "directory"))
+            || name.split(['-', '_']).any(|word| PATHS.contains(&word));
+        self.free_text && !is_path
     }
 
     /// Whether it is a moment, which may be that of the call if it is not given.
@@ -362,6 +421,38 @@ mod tests {
             assert_eq!(command.answers_with_text(), text, "{:?}", command.output_schema);
         }
         assert_eq!(description.errors, [("X".to_owned(), Some(3)), ("Y".to_owned(), None)]);
+    }
+
+    #[test]
+    fn what_has_no_known_type_is_a_text_and_no_path_is_prose() {
+        let of = |name: &str, kind: Option<&str>, free_text: bool| Parameter {
+            name: name.to_owned(),
+            kind: kind.map(str::to_owned),
+            free_text,
+            ..Parameter::default()
+        };
+        for (kind, text, known) in [
+            ("words", true, false),
+            ("str", true, false),
+            ("url", true, true),
+            ("String", true, true),
+            ("path", true, true),
+            ("integer", false, true),
+            ("date-or-instant", false, true),
+            ("enum", false, true),
+        ] {
+            assert_eq!((of("a", Some(kind), false).is_text(), is_known_type(kind)), (text, known), "{kind}");
+        }
+        assert!(of("a", None, false).is_text());
+        for (name, kind, prose) in [
+            ("title", "string", true),
+            ("destination", "string", false),
+            ("output-file", "string", false),
+            ("title", "path", false),
+        ] {
+            assert_eq!(of(name, Some(kind), true).is_prose(), prose, "{name} {kind}");
+        }
+        assert!(!of("title", Some("string"), false).is_prose());
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! same would take for good: it must not pass.
 
 use crate::cheats::{Cheat, all_fail};
-use crate::flaws::{command, document};
+use crate::flaws::{command, document, parameter};
 use crate::notes::fail;
 use crate::scripted::{Flaw, NONE};
 use serde_json::{Value, json};
@@ -56,6 +56,53 @@ const SEARCHER: Flaw = Flaw {
     }),
     ..NONE
 };
+
+/// Gives a command one more parameter.
+fn takes(help: &mut Value, name: &str, parameter: &str, kind: &str, free_text: bool) {
+    command(help, name)["parameters"].as_array_mut().expect("parameters").push(json!({
+        "name": parameter, "type": kind, "required": false, "repeated": false, "default": null, "choices": [],
+        "free_text": free_text, "position": null, "description": "one thing more"}));
+}
+
+/// Command lines that behave in the calls which need nothing, or where nobody compares.
+const ELSEWHERE: &[Cheat] = &[
+    (
+        "has a type of its own",
+        Flaw { rule: "D4", help: Some(|help| parameter(help, "get", "id")["type"] = json!("words")), ..NONE },
+    ),
+    (
+        "guards nothing that has a type of its own",
+        Flaw {
+            rule: "G2",
+            help: Some(|help| parameter(help, "get", "id")["type"] = json!("words")),
+            args: Some(|args| {
+                let is_get = args.first().is_some_and(|word| word == "get");
+                args.iter_mut().filter(|word| is_get && word.len() > 20).for_each(|word| "n1".clone_into(word));
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "guards its second parameter against what is tried first",
+        Flaw {
+            rule: "G2",
+            help: Some(|help| takes(help, "sync", "--where", "string", false)),
+            args: Some(|args| {
+                if let Some(at) = args.iter().position(|word| word == "--where")
+                    && let Some(value) = args.get_mut(at + 1)
+                    && !value.starts_with("sk-")
+                {
+                    "here".clone_into(value);
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "calls a destination prose",
+        Flaw { rule: "G3", help: Some(|help| takes(help, "list", "--destination", "string", true)), ..NONE },
+    ),
+];
 
 const CHEATS: &[Cheat] = &[
     ("behaves at one time, and destroys at every other", Flaw { rule: "G4", ..EXAMINER }),
@@ -257,4 +304,9 @@ const CHEATS: &[Cheat] = &[
 #[test]
 fn who_knows_the_questions_or_says_yes_to_them_fails() {
     all_fail(CHEATS);
+}
+
+#[test]
+fn who_behaves_where_nobody_looks_further_fails() {
+    all_fail(ELSEWHERE);
 }

@@ -1,7 +1,7 @@
 //! D: what a program says of itself.
 
 use super::{Check, absent, alike, each, files, listed, says};
-use crate::describe::{Command, Description, output_schema};
+use crate::describe::{Command, Description, is_known_type, output_schema};
 use crate::read;
 use crate::rule::Finding;
 use crate::survey::{Probe, Purpose, Survey};
@@ -110,7 +110,8 @@ fn kind(parameter: &Value) -> Option<&str> {
 
 fn types(survey: &Survey) -> Finding {
     parameters(survey, |parameter| match kind(parameter) {
-        Some(kind) if !kind.is_empty() => None,
+        Some(kind) if is_known_type(kind) => None,
+        Some(kind) if !kind.is_empty() => Some("has a type that nobody knows".to_owned()),
         _ => Some("has no type".to_owned()),
     })
 }

@@ -38,13 +38,15 @@ impl Prober<'_> {
                 first = false;
             }
             for (nth, parameter) in parameters.iter().enumerate() {
-                self.guard((at, &command), &parts, parameter, nth == 0, &options)?;
+                // A call of a process takes a thousand times as long.
+                let everything = nth == 0 || self.facts().component;
+                self.guard((at, &command), &parts, parameter, everything, &options)?;
             }
         }
         self.sanitized()
     }
 
-    /// The first parameter of a command is tried with everything, the others with one of each kind.
+    /// One parameter. It is tried with `everything`, or with one of each kind, which is drawn.
     fn guard(
         &mut self,
         (at, command): (usize, &Command),
@@ -70,7 +72,16 @@ impl Prober<'_> {
             if !reads_keys {
                 paths.extend([format!("{b}.key"), format!("{a}/{b}.pem")]);
             }
-            let joined = [";", " |", " &&"].map(|sign| format!("{a}{sign} {b}"));
+            // With and without spaces, and beside a letter that is no ASCII.
+            let joined = [(";", ""), ("|", ""), ("&&", "é")].map(|(sign, letter)| {
+                let [before, after] = match draws.below(sign, 4) {
+                    0 => ["", ""],
+                    1 => ["", " "],
+                    2 => [" ", ""],
+                    _ => [" ", " "],
+                };
+                format!("{a}{letter}{before}{sign}{after}{b}")
+            });
             let shell = joined.into_iter().chain([format!("$({a})"), format!("`{a}`")]).collect();
             tries.push((Purpose::SensitivePath, paths));
             tries.push((Purpose::ShellSyntax, shell));
@@ -79,8 +90,10 @@ impl Prober<'_> {
             }
         }
         for (purpose, values) in tries {
-            let count = if everything { values.len() } else { 1 };
-            for value in values.iter().take(count) {
+            let place = format!("{purpose:?} for {} of {}", parameter.name, command.name());
+            let drawn = draws.below(&place, values.len() as u64);
+            let tried = values.iter().enumerate().filter(|(nth, _)| everything || *nth as u64 == drawn);
+            for (_, value) in tried {
                 let args = self.confirmed(command, &parts.replaced(parameter, value));
                 self.call(purpose, Some(at), &parameter.name, args, options)?;
             }
