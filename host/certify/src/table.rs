@@ -100,7 +100,7 @@ pub const RULES: &[Rule] = rules! {
     "I3" P2 Recommended "`--json-input` takes a batch on stdin",
         "--help, and a batch on standard input";
     "I4" P1 Core "missing required parameter: structured error, never a prompt",
-        "every command without its required arguments";
+        "every command without its required arguments, all and each, and every flag without its value";
     "I5" P1 Core "wrong type: exit 2 and a structured error",
         "every typed argument with a value of another type";
     "I6" P2 Recommended "boolean flags explicit: `--x` / `--no-x`",

@@ -3,8 +3,8 @@
 
 use crate::cheats::{Cheat, all_fail};
 use crate::flaws::{command, document, parameter};
-use crate::notes::fail;
-use crate::scripted::{Flaw, NONE};
+use crate::notes::{Reply, fail};
+use crate::scripted::{Call, Flaw, NONE};
 use serde_json::{Value, json};
 
 /// What it does at the second that every run once had, and only then.
@@ -64,8 +64,81 @@ fn takes(help: &mut Value, name: &str, parameter: &str, kind: &str, free_text: b
         "free_text": free_text, "position": null, "description": "one thing more"}));
 }
 
+/// Whether a call does what it says.
+fn acts(call: &Call<'_>, reply: &Reply, name: &str) -> bool {
+    call.calls(name) && reply.status == 0 && !call.has("--help") && !call.has("--dry-run")
+}
+
 /// Command lines that behave in the calls which need nothing, or where nobody compares.
 const ELSEWHERE: &[Cheat] = &[
+    (
+        "empties what it lists with an option",
+        Flaw {
+            rule: "G4",
+            help: Some(|help| takes(help, "list", "--compact", "boolean", false)),
+            reply: Some(|call, reply, state| {
+                if acts(call, reply, "list") && call.has("--compact") {
+                    state["notes"] = json!([]);
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "empties what it lists with an option, and says that there is none",
+        Flaw {
+            rule: "G4",
+            help: Some(|help| takes(help, "list", "--compact", "boolean", false)),
+            reply: Some(|call, reply, state| {
+                if acts(call, reply, "list") && call.has("--compact") {
+                    state["notes"] = json!([]);
+                    *reply = fail(call.help, &("INVALID_VALUE", "there is no --compact".to_owned()));
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "answers otherwise than it says with one choice",
+        Flaw {
+            rule: "O3",
+            reply: Some(|call, reply, _| {
+                if acts(call, reply, "list") && call.has("done") {
+                    document(reply, |answer| *answer = json!({"rows": []}));
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "breaks down where a value is missing",
+        Flaw {
+            rule: "I4",
+            reply: Some(|call, reply, _| {
+                if call.args.last().is_some_and(|word| word == "--limit") {
+                    *reply = Reply {
+                        stdout: "Traceback: list index out of range\n".to_owned(),
+                        status: 1,
+                        ..Reply::default()
+                    };
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "takes one of two that it needs",
+        Flaw {
+            rule: "I4",
+            args: Some(|args| {
+                let has = |flag: &str| args.iter().any(|word| word == flag);
+                if has("create") && has("--message") && !has("--type") {
+                    args.extend(["--type".to_owned(), "bug".to_owned()]);
+                }
+            }),
+            ..NONE
+        },
+    ),
     (
         "has a type of its own",
         Flaw { rule: "D4", help: Some(|help| parameter(help, "get", "id")["type"] = json!("words")), ..NONE },

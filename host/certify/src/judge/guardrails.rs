@@ -47,7 +47,8 @@ fn permissions(survey: &Survey) -> Finding {
     let mut broken: Vec<String> = unsaid
         .map(|command| format!("{} does not say whether it reads, writes or deletes", read::named(&command.name())))
         .collect();
-    const READ: [Purpose; 9] = [
+    const READ: [Purpose; 12] = [
+        Purpose::Attempt,
         Purpose::Valid,
         Purpose::First,
         Purpose::Again,
@@ -55,8 +56,10 @@ fn permissions(survey: &Survey) -> Finding {
         Purpose::DeclaredEnvironment,
         Purpose::OtherEnvironment,
         Purpose::Human,
+        Purpose::Agent,
         Purpose::Quiet,
         Purpose::Fields,
+        Purpose::Stream,
     ];
     let reads = survey.of_purposes(&READ).filter(|probe| survey.command(probe).is_some_and(Command::is_reading));
     let liars = reads.filter(|probe| probe.seen.unchanged() == Some(false));

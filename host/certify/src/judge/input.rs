@@ -113,10 +113,15 @@ fn missing(survey: &Survey) -> Finding {
     let commands = survey.description.commands.iter();
     let exists = commands.flat_map(|command| &command.parameters).any(|parameter| parameter.required);
     let none = absent(survey, exists, "no command has a required parameter");
-    each(survey.of_purpose(Purpose::MissingRequired), none, |probe| {
+    let mistakes = survey.of_purposes(&[Purpose::MissingRequired, Purpose::MissingValue]);
+    each(mistakes, none, |probe| {
         refused(probe)?;
         structured(probe)?;
-        if prompts(probe) { Err("it asks".to_owned()) } else { Ok(()) }
+        match (probe.purpose, probe.seen.status) {
+            _ if prompts(probe) => Err("it asks".to_owned()),
+            (Purpose::MissingValue, status) if status != Some(2) => Err("a usage error exits with 2".to_owned()),
+            _ => Ok(()),
+        }
     })
 }
 

@@ -64,7 +64,9 @@ fn stable_shape(survey: &Survey) -> Finding {
         let known = row_shapes(&first);
         // Which rows are shown may follow from the day where a command takes one.
         let takes_days = survey.command(probe).is_some_and(|command| command.parameters.iter().any(is_of_time));
-        let again = survey.of_purposes(&OTHERWISE).filter(|again| again.command == probe.command);
+        // Not of a call with options: they may ask for other keys.
+        let is_of = |again: &&Probe| again.command == probe.command && probe.about.is_empty();
+        let again = survey.of_purposes(&OTHERWISE).filter(is_of);
         for again in again.filter(|again| again.seen.status == Some(0)) {
             let Some(second) = read::document(&again.seen.stdout) else {
                 return Err(format!("JSON, then none: {}", read::shown(&again.seen.stdout)));

@@ -3,7 +3,7 @@
 use super::Purpose;
 use super::parts::Parts;
 use super::prober::Prober;
-use crate::describe::{Example, Parameter};
+use crate::describe::{Command, Example, Parameter};
 use crate::target::{Options, Stdin, TargetError};
 
 impl Prober<'_> {
@@ -54,7 +54,22 @@ impl Prober<'_> {
                 parameters.extend(self.description.parameters.clone());
             }
             first = false;
+            for fewer in each_missing(&command, &parts) {
+                let args = self.confirmed(&command, &fewer);
+                self.call(Purpose::MissingRequired, Some(at), "", args, &options)?;
+            }
             for parameter in &parameters {
+                if parameter.position.is_none() && !parameter.is_switch() {
+                    let mut parts = parts.without(&parameter.name);
+                    // What stands after several bare arguments may be one of them.
+                    if command.positional().iter().any(|it| it.repeated) {
+                        parts.bare.clear();
+                    }
+                    let mut args = self.confirmed(&command, &parts);
+                    let flag = format!("--{}", parameter.name);
+                    args.push(flag.clone());
+                    self.call(Purpose::MissingValue, Some(at), &flag, args, &options)?;
+                }
                 if is_typed(parameter) {
                     let args = self.confirmed(&command, &parts.replaced(parameter, &no_value));
                     self.call(Purpose::WrongType, Some(at), &parameter.name, args, &options)?;
@@ -73,9 +88,54 @@ impl Prober<'_> {
     }
 }
 
+/// The call without one of several required parameters, for each of them; of the bare ones without the last, because those after another would
+/// take its place.
+fn each_missing(command: &Command, parts: &Parts) -> Vec<Parts> {
+    let required: Vec<&Parameter> =
+        command.parameters.iter().filter(|parameter| parameter.required && !parameter.is_switch()).collect();
+    if required.len() < 2 {
+        return Vec::new();
+    }
+    let bare = required.iter().filter(|parameter| parameter.position.is_some()).count();
+    let flags = required.into_iter().filter(|parameter| parameter.position.is_none());
+    let flags = flags.map(|parameter| parts.without(&parameter.name));
+    let last = bare.checked_sub(1).map(|fewer| {
+        let mut parts = parts.clone();
+        parts.bare.truncate(fewer);
+        parts
+    });
+    flags.chain(last).collect()
+}
+
 /// Whether there are values that it can't take.
 fn is_typed(parameter: &Parameter) -> bool {
     let typed = ["integer", "int", "number", "float", "date", "instant", "date-or-instant", "datetime"];
     !parameter.is_switch()
         && (!parameter.choices.is_empty() || parameter.kind.as_deref().is_some_and(|kind| typed.contains(&kind)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_several_required_parameters_each_is_left_out() {
+        let required = |name: &str, position: Option<u32>| Parameter {
+            name: name.to_owned(),
+            position,
+            required: true,
+            ..Parameter::default()
+        };
+        let flag = |name: &str| (name.to_owned(), Some("x".to_owned()));
+        let command = Command {
+            parameters: vec![required("from", Some(0)), required("to", Some(1)), required("at", None)],
+            ..Command::default()
+        };
+        let bare = vec!["a".to_owned(), "b".to_owned()];
+        let parts = Parts { bare, flags: vec![flag("at"), flag("note")], ..Parts::default() };
+        let fewer: Vec<Vec<String>> = each_missing(&command, &parts).iter().map(Parts::args).collect();
+        assert_eq!(fewer, [vec!["--note", "x", "a", "b"], vec!["--at", "x", "--note", "x", "a"]]);
+        let one = Command { parameters: vec![required("from", Some(0))], ..Command::default() };
+        assert!(each_missing(&one, &parts).is_empty());
+    }
 }

@@ -6,6 +6,7 @@ mod in_part;
 mod issues;
 mod mistakes;
 mod modes;
+mod options;
 mod parts;
 mod prober;
 mod rows;
@@ -38,9 +39,9 @@ pub enum Purpose {
     Skills,
     /// A call that fills the state.
     Seed,
-    /// A guess at a valid call that was wrong.
+    /// A guess at a valid call that was wrong, or one that asks for an answer in another form.
     Attempt,
-    /// A valid call.
+    /// A valid call; one with options is about them.
     Valid,
     /// The same call, once what it needs was made.
     First,
@@ -84,12 +85,14 @@ pub enum Purpose {
     Unconfirmed,
     /// Destructive, with `--quiet` and without a confirmation.
     UnconfirmedQuiet,
-    /// Without its required arguments.
+    /// Without its required arguments; about one of several, without that.
     MissingRequired,
     /// The same again.
     MissingAgain,
     /// The same, with answers waiting on standard input.
     MissingAnswered,
+    /// A flag without its value.
+    MissingValue,
     /// A value of another type than declared.
     WrongType,
     /// A flag that there is not.
@@ -229,6 +232,7 @@ impl Survey {
         prober.find_valid_calls()?;
         prober.modes()?;
         prober.in_part()?;
+        prober.options()?;
         prober.mistakes()?;
         prober.guards()?;
         prober.batches()?;
