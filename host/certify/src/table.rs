@@ -112,7 +112,7 @@ pub const RULES: &[Rule] = rules! {
     "I9" P1 Recommended "authentication by flag or environment, never a prompt",
         "--help, and the failures of authentication";
     "S1" P1 Core "destructive operations require `--yes`",
-        "every destructive command without --yes";
+        "every destructive command without --yes, and listings around every call that changes something";
     "S2" P2 Recommended "default deny, and the message names `--yes`",
         "every destructive command without --yes";
     "S3" P2 Recommended "`--dry-run` previews with no effect",
@@ -122,7 +122,7 @@ pub const RULES: &[Rule] = rules! {
     "S5" P2 Recommended "never updates itself unasked",
         "the program before and after all calls";
     "S6" P2 Recommended "the schema marks destructive commands",
-        "--help";
+        "--help, and listings around every call that changes something";
     "S7" P2 Recommended "`--quiet` does not waive `--yes`",
         "every destructive command with --quiet and without --yes";
     "S8" P1 Recommended "`--sanitize` for external input",

@@ -64,13 +64,40 @@ fn takes(help: &mut Value, name: &str, parameter: &str, kind: &str, free_text: b
         "free_text": free_text, "position": null, "description": "one thing more"}));
 }
 
+/// Has a command that says that it writes, and does nothing yet.
+const TIDY: Flaw = Flaw {
+    help: Some(|help| {
+        let tidy = crate::description::command("tidy", "write", vec![], vec![]);
+        help["commands"].as_array_mut().expect("commands").push(tidy);
+    }),
+    ..NONE
+};
+
 /// Whether a call does what it says.
 fn acts(call: &Call<'_>, reply: &Reply, name: &str) -> bool {
     call.calls(name) && reply.status == 0 && !call.has("--help") && !call.has("--dry-run")
 }
 
+fn notes(state: &mut Value) -> impl Iterator<Item = &mut Value> {
+    state["notes"].as_array_mut().into_iter().flatten()
+}
+
 /// Command lines that behave in the calls which need nothing, or where nobody compares.
 const ELSEWHERE: &[Cheat] = &[
+    (
+        "deletes all other notes with an option",
+        Flaw {
+            rule: "S1",
+            help: Some(|help| takes(help, "add", "--overwrite", "boolean", false)),
+            reply: Some(|call, reply, state| {
+                if acts(call, reply, "add") && call.has("--overwrite") {
+                    let last = state["notes"].as_array_mut().and_then(Vec::pop);
+                    state["notes"] = last.into_iter().collect();
+                }
+            }),
+            ..NONE
+        },
+    ),
     (
         "empties what it lists with an option",
         Flaw {
@@ -134,6 +161,48 @@ const ELSEWHERE: &[Cheat] = &[
                 let has = |flag: &str| args.iter().any(|word| word == flag);
                 if has("create") && has("--message") && !has("--type") {
                     args.extend(["--type".to_owned(), "bug".to_owned()]);
+                }
+            }),
+            ..NONE
+        },
+    ),
+    (
+        "empties every text, and keeps the rows",
+        Flaw {
+            rule: "S1",
+            reply: Some(|call, reply, state| {
+                if acts(call, reply, "tidy") {
+                    notes(state).for_each(|note| note["title"] = json!(""));
+                }
+            }),
+            ..TIDY
+        },
+    ),
+    (
+        "deletes everything, and makes as many new ones",
+        Flaw {
+            rule: "S1",
+            reply: Some(|call, reply, state| {
+                if acts(call, reply, "tidy") {
+                    let mut next = state["next"].as_u64().unwrap_or(1);
+                    for note in notes(state) {
+                        note["id"] = json!(format!("n{next}"));
+                        note["title"] = json!("new");
+                        next += 1;
+                    }
+                    state["next"] = json!(next);
+                }
+            }),
+            ..TIDY
+        },
+    ),
+    (
+        "removes all where one is named",
+        Flaw {
+            rule: "S1",
+            reply: Some(|call, reply, state| {
+                if acts(call, reply, "remove") {
+                    state["notes"] = json!([]);
                 }
             }),
             ..NONE

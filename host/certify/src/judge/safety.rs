@@ -32,6 +32,16 @@ fn needs_yes(survey: &Survey) -> Finding {
     if !taken.is_empty() {
         return listed("", taken);
     }
+    // A confirmation is one for what the call names.
+    let confirmed = survey.description.commands.iter().filter(|command| command.is_destructive());
+    let more = confirmed.filter_map(|command| {
+        let probe = survey.loses_rows(command)?;
+        Some(format!("{} takes out more than it names: {}", read::named(&command.name()), probe.shown()))
+    });
+    let more: Vec<String> = more.collect();
+    if !more.is_empty() {
+        return listed("", more);
+    }
     let none = match survey.facts.may_change || !survey.description.commands.iter().any(Command::is_destructive) {
         true => nothing_destructive(survey),
         false => Finding::unknown(

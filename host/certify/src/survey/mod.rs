@@ -19,8 +19,9 @@ use hutch_model::digest::Digest;
 pub(crate) use issues::STATUSES;
 pub(crate) use modes::MODES;
 use prober::Prober;
+use rows::Call;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What a call is made for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -85,7 +86,7 @@ pub enum Purpose {
     Unconfirmed,
     /// Destructive, with `--quiet` and without a confirmation.
     UnconfirmedQuiet,
-    /// Without its required arguments; about one of several, without that.
+    /// Without its required arguments, or without one of several.
     MissingRequired,
     /// The same again.
     MissingAgain,
@@ -155,7 +156,7 @@ pub enum Purpose {
     Mcp,
     /// A listing, right before and right after a call that is kept.
     Rows,
-    /// That call: of a command that says that it takes nothing out.
+    /// That call: of a command that changes something.
     Kept,
     /// A new issue.
     IssueCreate,
@@ -315,11 +316,18 @@ impl Survey {
         self.probes.iter().filter(|probe| self.command(probe).is_some_and(|it| it.words == command.words)).find(clears)
     }
 
-    /// A call of a command after which a listing lacks rows that it does not name.
+    /// A call of a command after which a listing lacks rows that it does not name, or what callers wrote in them.
     pub fn loses_rows(&self, command: &Command) -> Option<&Probe> {
+        let choices: BTreeSet<&str> =
+            self.description.all_parameters().flat_map(|(_, it)| &it.choices).map(String::as_str).collect();
+        let mut written: BTreeSet<&str> = BTreeSet::new();
         let mut shown: BTreeMap<&[String], Vec<Value>> = BTreeMap::new();
         let mut called: Option<&Probe> = None;
         for probe in &self.probes {
+            if matches!(probe.purpose, Purpose::Seed | Purpose::Kept) {
+                let words = probe.args.iter().map(String::as_str);
+                written.extend(words.filter(|word| rows::is_content(word) && !choices.contains(word)));
+            }
             match probe.purpose {
                 Purpose::Kept => called = Some(probe),
                 // What others need was made in between.
@@ -328,11 +336,12 @@ impl Survey {
                     let answer = read::document(&probe.seen.stdout);
                     let Some(after) = answer.as_ref().and_then(read::rows) else { continue };
                     let before = shown.insert(&probe.args, after.clone());
-                    if let (Some(call), Some(before)) = (called, before)
-                        && self.command(call).is_some_and(|it| it.words == command.words)
-                        && rows::are_lost(&before, after, &call.args)
-                    {
-                        return Some(call);
+                    let is_part = answer.as_ref().is_some_and(rows::is_part);
+                    let own = called.filter(|call| self.command(call).is_some_and(|it| it.words == command.words));
+                    let (Some(probe), Some(before)) = (own, before) else { continue };
+                    let call = Call { args: &probe.args, written: &written, destroys: command.is_destructive() };
+                    if rows::are_lost(&before, (after, is_part), &call) {
+                        return Some(probe);
                     }
                 }
                 _ => {}

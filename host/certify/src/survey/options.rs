@@ -13,6 +13,8 @@ use serde_json::Value;
 
 /// How many values of one parameter are tried.
 const VALUES: usize = 8;
+/// How many calls of one command are kept later, to see what becomes of what is there.
+const KEPT: usize = 4;
 /// What asks for an answer in another form, of which no rule says what it holds.
 const FORMS: [&str; 11] =
     ["format", "output-format", "raw", "plain", "pretty", "csv", "tsv", "yaml", "xml", "markdown", "html"];
@@ -113,6 +115,10 @@ impl Prober<'_> {
         let args = self.confirmed(command, &with);
         let Some(seen) = self.make_one(Purpose::Valid, &args, options)? else { return Ok(Observation::default()) };
         let is_valid = is_accepted(&seen) && !given.iter().any(is_form);
+        let kept = self.with_options.iter().filter(|(of, _)| *of == at).count();
+        if is_valid && kept < KEPT && seen.unchanged() != Some(true) {
+            self.with_options.push((at, with));
+        }
         let purpose = if is_valid { Purpose::Valid } else { Purpose::Attempt };
         let about: Vec<String> = given.iter().map(|(parameter, _)| format!("--{}", parameter.name)).collect();
         self.write_down(purpose, Some(at), &about.join(" "), args, seen.clone());

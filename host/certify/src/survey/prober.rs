@@ -32,6 +32,8 @@ pub(super) struct Prober<'t> {
     pub(super) values: Values,
     /// For each command the parts of its valid call, without confirmations.
     pub(super) valid: HashMap<usize, Parts>,
+    /// Valid calls with options that changed something, without confirmations.
+    pub(super) with_options: Vec<(usize, Parts)>,
     /// What a command's valid call begins with, where that is not just any state.
     begins: HashMap<usize, Begin>,
     probes: Vec<Probe>,
@@ -56,6 +58,7 @@ impl<'t> Prober<'t> {
             description: Description::default(),
             values,
             valid: HashMap::new(),
+            with_options: Vec::new(),
             begins: HashMap::new(),
             probes: Vec::new(),
             unreached: Vec::new(),
