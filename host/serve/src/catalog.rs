@@ -138,7 +138,7 @@ impl Catalog {
         given: &Map<String, Value>,
     ) -> Result<Vec<String>, ErrorReport> {
         match self.packages.get(package) {
-            Some(known) => words(self.command(known, command)?, given),
+            Some(known) => words(&known.contract, self.command(known, command)?, given),
             None => Err(ErrorReport::new(ErrorCode::NotFound, "no such package is served")),
         }
     }
@@ -161,8 +161,9 @@ impl Catalog {
     /// What the call of a tool asks for; nothing if there is no such tool.
     pub(crate) fn wanted(&self, tool: &str, given: &Map<String, Value>) -> Option<Result<Wanted, ErrorReport>> {
         if let Some((package, at)) = self.commands.get(tool) {
-            let command = self.packages.get(*package)?.contract.commands.get(*at)?;
-            let words = called(command, given, String::new());
+            let contract = &self.packages.get(*package)?.contract;
+            let command = contract.commands.get(*at)?;
+            let words = called(contract, command, given, String::new());
             return Some(words.map(|words| Wanted::Ask(Ask { package: *package, what: What::Run(words) })));
         }
         self.tools.iter().any(|known| known["name"] == tool).then(|| self.wanted_of_own(tool, given))
@@ -172,7 +173,8 @@ impl Catalog {
         if matches!(tool, "hutch_call" | "hutch_plan") {
             let asked: Called = fields(given)?;
             let (package, known) = self.package(asked.package.as_deref())?;
-            let words = called(self.command(known, &asked.command)?, &asked.arguments, asked.stdin)?;
+            let command = self.command(known, &asked.command)?;
+            let words = called(&known.contract, command, &asked.arguments, asked.stdin)?;
             let what = if tool == "hutch_call" { What::Run(words) } else { What::Plan(words) };
             return Ok(Wanted::Ask(Ask { package, what }));
         }
@@ -298,7 +300,12 @@ const FIELDS_MAX: usize = 1000;
 const VIOLATIONS_MAX: usize = 20;
 
 /// A command's call by its fields, of which one may be what stands on its standard input.
-fn called(command: &Command, given: &Map<String, Value>, stdin: String) -> Result<Words, ErrorReport> {
+fn called(
+    contract: &Contract,
+    command: &Command,
+    given: &Map<String, Value>,
+    stdin: String,
+) -> Result<Words, ErrorReport> {
     let mut given = given.clone();
     let own = command.parameters.iter().any(|one| one.name == STDIN);
     let stdin = match if own { None } else { given.remove(STDIN) } {
@@ -306,11 +313,11 @@ fn called(command: &Command, given: &Map<String, Value>, stdin: String) -> Resul
         Some(Value::String(text)) if reads_stdin(command) && stdin.is_empty() => text,
         Some(_) => return Err(invalid("stdin is a text, given once, where the command reads it".to_owned())),
     };
-    Ok(Words { arguments: words(command, &given)?, stdin: stdin.into_bytes(), ..Words::default() })
+    Ok(Words { arguments: words(contract, command, &given)?, stdin: stdin.into_bytes(), ..Words::default() })
 }
 
-/// The words of a command's call.
-fn words(command: &Command, given: &Map<String, Value>) -> Result<Vec<String>, ErrorReport> {
+/// The words of a command's call: of this one, and of none whose name would begin with what is given.
+fn words(contract: &Contract, command: &Command, given: &Map<String, Value>) -> Result<Vec<String>, ErrorReport> {
     if given.len() > FIELDS_MAX {
         return Err(invalid(format!("a call has at most {FIELDS_MAX} fields, found {}", given.len())));
     }
@@ -318,7 +325,7 @@ fn words(command: &Command, given: &Map<String, Value>) -> Result<Vec<String>, E
     if command.confirmation_required && has_flag(command, CONFIRMED) {
         given.entry(CONFIRMED).or_insert(true.into());
     }
-    command.words(&given).map_err(|mut violations| {
+    let words = command.words(&given).map_err(|mut violations| {
         let more = violations.len().saturating_sub(VIOLATIONS_MAX);
         violations.truncate(VIOLATIONS_MAX);
         let mut message = violations.iter().map(|one| one.message.as_str()).collect::<Vec<_>>().join("; ");
@@ -326,5 +333,47 @@ fn words(command: &Command, given: &Map<String, Value>) -> Result<Vec<String>, E
             message.push_str(&format!("; and {more} more"));
         }
         invalid(message).detail("violations", serde_json::to_value(&violations).unwrap_or_default())
-    })
+    });
+    let (mut words, own) = (words?, command.name.split(' ').count());
+    let is_called = |other: &Command| {
+        let name: Vec<&str> = other.name.split(' ').collect();
+        name.len() > own && words.iter().map(String::as_str).take(name.len()).eq(name)
+    };
+    if contract.commands.iter().any(is_called) {
+        words.insert(own, "--".to_owned());
+    }
+    Ok(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hutch_model::contract;
+
+    /// What is told of a command holds for its call, whatever values are given.
+    #[test]
+    fn no_value_makes_a_call_one_of_another_command() {
+        let of = |name: &str, effect: &str| {
+            let word = json!({"name": "word", "description": "a word", "position": 0, "required": true});
+            json!({"name": name, "description": "is there", "effect": effect, "parameters": [word]})
+        };
+        let text = json!({
+            "schema": "hutch/commands@0.1", "name": "app", "version": "0.1.0", "summary": "is there",
+            "commands": [of("list", "read"), of("list all", "delete")],
+        });
+        let (file, problems) = contract::parse(&text.to_string(), "commands.json");
+        let file = file.unwrap_or_else(|| panic!("{problems:?}"));
+        let contract = file.contract();
+        for (name, word, expected) in [
+            ("list", "some", "list some"),
+            ("list", "all", "list -- all"),
+            ("list", "-all", "list -- -all"),
+            ("list all", "all", "list all all"),
+        ] {
+            let given = Map::from_iter([("word".to_owned(), word.into())]);
+            let words = words(contract, contract.command(name).unwrap(), &given).unwrap();
+            assert_eq!(words.join(" "), expected);
+            assert_eq!(contract.read_arguments(&words).command.unwrap().name, name);
+        }
+    }
 }
