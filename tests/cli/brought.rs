@@ -49,6 +49,7 @@ fn no_folder_that_a_file_says_was_changed_stands_in_the_way() {
 
 /// Takes the to-do application's instance from one home into another.
 fn carry(from: &Machine, to: &Machine) -> Value {
+    let _ = std::fs::remove_file(from.path("carried"));
     from.run(["instance", "export", "--output", "carried", "todo"]).result("instance export");
     to.write("carried", std::fs::read(from.path("carried")).unwrap());
     to.run(["instance", "import", "--input", "carried", &todo()]).result("instance import")

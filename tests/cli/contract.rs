@@ -1,4 +1,4 @@
-//! Exit status 0 comes with exactly one JSON document, or nothing is kept.
+//! Exit status 0 comes with exactly one JSON document, and a command that reads changes nothing, or nothing is kept.
 
 use crate::support::{Machine, package, todo};
 use serde_json::json;
@@ -49,6 +49,43 @@ fn a_document_of_any_type_will_do() {
     for input in ["{} {}", "{\"a\":1,}", "NaN", "'a'", "\u{feff}{}", "{} // x"] {
         machine.probe(&["--stdin-text", input], &["stdin-echo"]).fault("CONTRACT_VIOLATION", 46);
     }
+}
+
+/// A command whose effect is `read` leaves state and granted folders as they were, or nothing of its run is kept.
+#[test]
+fn what_says_that_it_only_reads_is_held_to_that() {
+    let machine = Machine::new();
+    let liar = package::liar(&machine, "liar");
+    let (folder, liar) = (machine.path("folder"), liar.as_str());
+    std::fs::create_dir(&folder).unwrap();
+    let mount = format!("{}:mnt:rw", folder.display());
+    machine.guest(&["--unchecked", liar, "write-text", "state/kept", "text"]).answer();
+    for (options, words, paths) in [
+        (&[][..], &["write-text", "state/a", "x"][..], "\"state/a\""),
+        (&["--contract", "any"], &["append-text", "state/kept", "x"], "\"state/kept\""),
+        (&["--mount", &mount], &["write-text", "mnt/a", "x"], "\"mnt/a\""),
+        (&[], &["write-files", "5"], "\"state/file-000000\", \"state/file-000001\", \"state/file-000002\" and 2 more"),
+    ] {
+        let says = format!("its command {:?} says that it only reads, and changed {paths}", words[0]);
+        for verb in ["plan", "run"] {
+            let fault = machine.run([&[verb], options, &[liar], words].concat()).fault("CONTRACT_VIOLATION", 46);
+            assert_eq!(fault.message, format!("the guest exited with 0, but {says}"), "{verb}");
+            assert!(fault.suggestion.contains("--unchecked"), "{fault:?}");
+        }
+        let envelope = machine.guest(&[&["--envelope"], options, &[liar], words].concat()).envelope();
+        assert_eq!((envelope.code(), envelope.exit_status), (Some("CONTRACT_VIOLATION"), Some(0)));
+        envelope.assert_dropped();
+    }
+    assert!(std::fs::read_dir(&folder).unwrap().next().is_none(), "it is written in the folder");
+    let last = machine.run(["ledger", "list", liar]).result("ledger list")["items"][0].take();
+    assert_eq!((&last["kept"], &last["error"]), (&json!(false), &json!("CONTRACT_VIOLATION")), "{last}");
+    machine.write("lines", r#"{"id":1,"arguments":["write-text","state/a","x"]}"#);
+    let mapped = machine.run(["map", "--input", "lines", "--ndjson", liar]);
+    let line: serde_json::Value = serde_json::from_str(&mapped.stdout).unwrap();
+    assert_eq!((&line["error"]["code"], line["after"].get("state")), (&json!("CONTRACT_VIOLATION"), None), "{line}");
+    // What reads is as before, and sees what was there before.
+    assert_eq!(machine.guest(&[liar, "read-file", "state/kept"]).answer()["content"], "text");
+    assert_eq!(machine.guest(&[liar, "list-dir", "state"]).answer()["entries"].as_array().unwrap().len(), 1);
 }
 
 #[test]

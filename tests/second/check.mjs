@@ -9,7 +9,7 @@
 // read and nothing else. Fuel, peak memory and times are hutch's own measures and are not. So are limits, but for those of volumes: a run that one
 // ended is not comparable, nor one that was refused memory, tables or handles, was given a secret or a real folder, or uses up this engine's stack.
 // Of the package the component is read, and the folders that its guest sees; of its manifest nothing, so its version, the name that it is called by
-// and its schemas are not judged, and signatures are not either. Nothing here bounds the time or the memory of the run.
+// and its contract are not judged, and signatures are not either. Nothing here bounds the time or the memory of the run.
 
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
@@ -132,12 +132,14 @@ function isSound(value) {
   return Object.entries(value).every(([name, field]) => name.isWellFormed() && !name.startsWith(RESERVED) && isSound(field));
 }
 
-/** The host's error for an end, if it has one. */
-function errorOf({ ending, status }, stdout, { invocation, error }) {
+/** The host's error for an end, if it has one. What the package says of its commands is not known here. */
+function errorOf({ ending, status }, stdout, { invocation, error }, isChanged) {
   if (ending === "trapped") return "GUEST_TRAPPED";
-  if (ending !== "exited" || status !== 0 || invocation.contract === "any") return undefined;
-  if (!isDocument(stdout)) return "CONTRACT_VIOLATION";
-  return invocation.contract === "schema" && error === "CONTRACT_VIOLATION" ? unknown("its answer was held to a schema") : undefined;
+  if (ending !== "exited" || status !== 0) return undefined;
+  if (invocation.contract !== "any" && !isDocument(stdout)) return "CONTRACT_VIOLATION";
+  if (error !== "CONTRACT_VIOLATION") return undefined;
+  if (invocation.contract === "schema") unknown("its answer was held to a schema");
+  return isChanged ? unknown("its command was held to changing nothing") : undefined;
 }
 
 function isEnding(recorded, { ending, status, traps, limit }) {
@@ -164,11 +166,12 @@ function compare({ entry, objects }, { world, ended, named, readable }) {
   hold("stdout", isStream(outcome.stdout, stdout));
   hold("stderr", isStream(outcome.stderr, stderr));
   hold("refused", JSON.stringify([...world.volumes.refused].sort()) === JSON.stringify([...(outcome.refused ?? [])].sort()));
-  const error = errorOf(ended, stdout, entry);
+  const writable = world.volumes.all.filter((volume) => volume.writable);
+  const isChanged = writable.some(({ name, before }) => named !== undefined && named.after.get(name) !== before);
+  const error = errorOf(ended, stdout, entry, isChanged);
   const isGood = ended.ending === "exited" && ended.status === 0 && error === undefined;
   hold("error", entry.error === error);
   hold("kept", isGood || entry.kept === false);
-  const writable = world.volumes.all.filter((volume) => volume.writable);
   hold("volumes", JSON.stringify(byName(volumes).map(([name]) => name)) === JSON.stringify(writable.map(({ name }) => name)));
   for (const { name, before } of writable.filter(({ name }) => volumes[name] !== undefined)) {
     const after = isGood ? named.after.get(name) : before;

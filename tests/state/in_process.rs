@@ -10,11 +10,11 @@ mod proofs;
 
 use cap_std::fs::MetadataExt;
 use hutch::package::{Package, PackageBounds, Source};
-use hutch::{Call, EntryName, Failure, Grants, Host, Instance, Mount};
+use hutch::{Answer, Call, EntryName, Failure, Grants, Host, Instance, Mount, Verified};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::instant::Instant;
 use hutch_model::invocation::{Access, Seed};
-use hutch_model::ledger::{EntryKind, Request, SecretKey};
+use hutch_model::ledger::{Request, SecretKey};
 use hutch_model::outcome::Verdict;
 use hutch_sandbox::ring::paths::May;
 use hutch_sandbox::{ArtifactCache, Compile, Sandbox, SealKey, Stop};
@@ -154,26 +154,61 @@ fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
     assert_eq!(titles(&one), ["bread", "eggs", "milk"].map(str::to_owned).into());
 }
 
-/// A run that is to change nothing has its entry, and what it changes all the same is not kept.
+/// The probe, where it says of each command that it only reads.
+fn liar(folder: &Path) -> Package {
+    for file in ["APP.md", "app/app.wasm", "schemas/commands.json"] {
+        let to = folder.join(file);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::copy(in_repository("tests/packages/probe").join(file), to).unwrap();
+    }
+    let contract = folder.join("schemas/commands.json");
+    let text = std::fs::read_to_string(&contract).unwrap();
+    std::fs::write(&contract, text.replace("\"effect\": \"write\"", "\"effect\": \"read\"")).unwrap();
+    package(folder.to_str().unwrap())
+}
+
+/// A run that is held to changing nothing and changes something leaves its entry alone, which is what it comes to again. One that was let change
+/// something is what it was, and neither makes the other.
 #[test]
 fn what_only_reads_changes_nothing() {
-    let (package, home) = (todo(), tempfile::tempdir().unwrap());
-    let host = Host::new(home.path().to_owned(), sandbox());
+    let (folder, home) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (package, host) = (liar(folder.path()), Host::new(home.path().to_owned(), sandbox()));
     let store = Arc::new(MemoryStore::new(SecretKey::new([3; 32])));
     let instance = host.instance_in(&package, &"default".parse().unwrap(), store, AT).unwrap();
-    let read = |arguments: &[&str]| {
+    let free = |arguments: &[&str]| {
         let mut call = call(arguments);
-        call.only_reads = true;
-        instance.run(&call).unwrap()
+        call.unchecked = true;
+        call
     };
-    let (added, listed) = (read(&["add", "milk"]), read(&["list"]));
-    assert_eq!((&added.verdict, added.kept), (&Verdict::Good, false));
-    assert_eq!((&listed.verdict, listed.kept), (&Verdict::Good, true));
-    assert_eq!(titles(&instance), BTreeSet::new());
-    let session = instance.session(AT).unwrap();
-    let record = session.entry(&EntryName::Sequence(added.entry.sequence)).unwrap().open().unwrap().record;
-    assert_eq!((record.kind, record.kept, record.error), (EntryKind::Run, false, None));
-    assert!(session.last_plan().unwrap().is_none() && session.standing().unwrap().is_empty());
+    let session = || instance.session(AT).unwrap();
+    let named = |answer: &Answer| EntryName::Sequence(answer.entry.sequence);
+    let is_broken = |answer: &Answer| {
+        let entry = session().entry(&named(answer)).unwrap().open().unwrap();
+        let is_error = entry.record.error == Some(ErrorCode::ContractViolation) && !entry.record.changes_state();
+        is_error && !answer.kept && matches!(answer.verdict, Verdict::Bad { code: ErrorCode::ContractViolation, .. })
+    };
+    let verified = |answer: &Answer| {
+        let (session, none) = (session(), BTreeMap::new());
+        host.verify(&package, &session, &session.entry(&named(answer)).unwrap(), &none).unwrap()
+    };
+    let write = ["write-text", "state/a", "x"];
+    let (held, planned) = (instance.run(&call(&write)).unwrap(), instance.plan(&call(&write)).unwrap());
+    assert!(is_broken(&held) && is_broken(&planned));
+    assert!(is_broken(&host.apply(&package, &session(), &named(&planned), &Grants::default()).unwrap()));
+    assert!(session().standing().unwrap().is_empty());
+    let read = instance.run(&call(&["list-dir", "state"])).unwrap();
+    assert_eq!((&read.verdict, read.kept), (&Verdict::Good, true));
+    // As before anybody was held to it, too.
+    let planned = instance.plan(&free(&write)).unwrap();
+    let applied = host.apply(&package, &session(), &named(&planned), &Grants::default()).unwrap();
+    let let_be = instance.run(&free(&["append-text", "state/a", "y"])).unwrap();
+    assert!(applied.kept && let_be.kept);
+    assert_eq!(session().standing().unwrap(), [let_be.entry.sequence, applied.entry.sequence]);
+    // Nobody lets it when it is made again.
+    assert!(is_broken(&host.replay(&package, &session(), &named(&let_be), &Grants::default(), 0).unwrap()));
+    for answer in [&held, &read, &planned, &applied, &let_be] {
+        assert_eq!(verified(answer), Verified::Equal, "{}", answer.entry.sequence);
+    }
 }
 
 /// Going back before an entry that was taken back takes nothing back.

@@ -34,7 +34,7 @@ hutch-edge undo --state FILE [--at INSTANT] [--instance NAME] BUNDLE
   --limit NAME=VALUE   set a limit; may be repeated
   --contract CONTRACT  what output is held to: json, schema, any
   --guard GUARD        how strictly arguments are judged: strict, text, off
-  --unchecked          start even if arguments break the contract
+  --unchecked          hold arguments and effect to no contract
   --yes                confirm a command that asks for it
 
 What the ledger says, where an entry is to be that of another host:

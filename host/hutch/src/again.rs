@@ -11,8 +11,9 @@ use crate::plan::differences;
 use crate::prepare::Prepared;
 use crate::session::Session;
 use hutch_model::diagnostic::short;
+use hutch_model::error_code::ErrorCode;
 use hutch_model::ledger::{EntryKind, Record, Sealed};
-use hutch_model::outcome::Unreproducible;
+use hutch_model::outcome::{Unreproducible, Verdict};
 use hutch_model::snapshot::Objects;
 use hutch_store::{State, StoreError, VolumeName};
 use std::collections::BTreeMap;
@@ -82,7 +83,7 @@ impl Host {
             .prepare_again(package, recorded, session, grants)
             .map_err(|failure| (failure, Some(Box::new(record.clone()))))?;
         prepared.record.confirmed = grants.confirmed;
-        match self.confirm(package, session, sequence, &prepared) {
+        match self.confirm(package, session, (sequence, record.kind), &mut prepared) {
             Ok(()) => Ok(prepared.on_behalf_of(session)),
             Err(failure) => {
                 let invocation = Some(prepared.record);
@@ -166,6 +167,13 @@ impl Host {
         // Such as that this host takes longer than the run may.
         if let Some(reason) = executed.outcome.unreproducible.first() {
             return not_again(format!("{} now", on_the_host(*reason)));
+        }
+        // What an answer is by itself it is now too: what was broken then is what another version says of the command.
+        if recorded.error == Some(ErrorCode::ContractViolation)
+            && executed.verdict == Verdict::Good
+            && recorded.package.digest != Some(package.run_digest()?)
+        {
+            return not_again("it was held to the contract of another version of the package".to_owned());
         }
         let differences = differences(&recorded, &executed);
         Ok(if differences.is_empty() { Ok(executed) } else { Err(Verified::Differs(differences)) })

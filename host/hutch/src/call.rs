@@ -81,7 +81,8 @@ pub struct Call {
     /// What the output is held to; if `None`, one JSON document, or anything where the package's contract has answers for people and the
     /// call asks for one.
     pub contract: Option<Contract>,
-    /// Whether the guest starts even if its arguments break the package's contract.
+    /// Whether the guest starts even if its arguments break the package's contract, and may change something by a command that only reads, says
+    /// the contract.
     pub unchecked: bool,
     /// How strictly arguments are judged; what the package says if `None`.
     pub guard: Option<Guard>,
@@ -98,8 +99,6 @@ pub struct Call {
     /// found is run all the same and compared. `None`: neither. Previews, plans and what
     /// is done again run their guests in any case.
     pub memo: Option<NonZeroU32>,
-    /// Whether the run is to change nothing: one that leaves anything otherwise than it found it is recorded, and what it left is not kept.
-    pub only_reads: bool,
 }
 
 impl Call {
@@ -139,7 +138,6 @@ impl Call {
             keep_streams: true,
             wall_time_us: None,
             memo: None,
-            only_reads: false,
         }
     }
 

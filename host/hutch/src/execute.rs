@@ -7,7 +7,9 @@ use crate::grants::Granted;
 use crate::mount::{Known, MountObjects};
 use crate::prepare::Prepared;
 use crate::remembered::Remembered;
+use hutch_model::diagnostic::short;
 use hutch_model::digest::Digest;
+use hutch_model::error_code::ErrorCode;
 use hutch_model::invocation::Access;
 use hutch_model::limits::Limit;
 use hutch_model::memo::Seen;
@@ -50,11 +52,6 @@ pub(crate) struct Executed {
 }
 
 impl Executed {
-    /// Whether it leaves anything otherwise than it found it.
-    pub(crate) fn changes(&self) -> bool {
-        self.volumes.values().chain(self.mounted.values()).any(|change| change.before != change.after)
-    }
-
     /// The granted folders in which it wants something changed.
     pub(crate) fn granted<'e>(&'e self, prepared: &'e Prepared) -> Vec<Granted<'e>> {
         let changed = self.mounted.iter().filter(|(_, change)| change.before != change.after);
@@ -144,9 +141,12 @@ pub(crate) fn execute_over(prepared: &Prepared, ground: &Ground) -> Result<Execu
 /// What a run comes to that left this; which paths that changed is found out only if it is wanted.
 pub(crate) fn judged(prepared: &Prepared, ground: &Ground, left: Left, lists: bool) -> Result<Executed, Failure> {
     let Left { outcome, measured, after, objects, touched, looked_at, stdin_read } = left;
-    let verdict = expected::judge(&outcome, prepared.record.contract, prepared.output_schema.as_ref());
     let mut all = Layered(vec![Arc::new(objects.clone())]);
     all.0.extend(ground.objects.0.iter().cloned());
+    let mut verdict = expected::judge(&outcome, prepared.record.contract, prepared.output_schema.as_ref());
+    if let Some(command) = prepared.reads.as_deref().filter(|_| verdict == Verdict::Good && !after.is_empty()) {
+        verdict = not_reading(command, (&ground.trees, &after), &all)?;
+    }
     let (mut volumes, mut mounted) = (BTreeMap::new(), BTreeMap::new());
     for (name, access) in prepared.invocation.preopens() {
         let (Access::ReadWrite, Some(before)) = (access, ground.trees.get(name)) else { continue };
@@ -175,4 +175,31 @@ pub(crate) fn judged(prepared: &Prepared, ground: &Ground, left: Left, lists: bo
         stdin_read,
         memo: None,
     })
+}
+
+/// So many of the paths are named that a command changed which is to change none.
+const NAMED: usize = 3;
+
+/// What it is called that a command which only reads, says the contract, leaves folders otherwise than it found them.
+fn not_reading(
+    command: &str,
+    (before, after): (&BTreeMap<String, Digest>, &BTreeMap<String, Digest>),
+    all: &Layered,
+) -> Result<Verdict, Failure> {
+    let (mut named, mut count) = (Vec::new(), 0_u64);
+    for (name, after) in after {
+        let Some(before) = before.get(name) else { continue };
+        let changes = diff(all, before, after).map_err(RunError::from)?;
+        count += changes.count();
+        let room = NAMED.saturating_sub(named.len());
+        let paths = changes.listed.iter().take(room).map(|change| format!("{name}/{}", change.path));
+        named.extend(paths.map(|path| format!("{:?}", short(&path))));
+    }
+    let more = match count.saturating_sub(named.len() as u64) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let said = format!("its command {:?} says that it only reads", short(command));
+    let message = format!("the guest exited with 0, but {said}, and changed {}{more}", named.join(", "));
+    Ok(Verdict::Bad { code: ErrorCode::ContractViolation, message })
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::output_schema;
 use crate::package::{Package, PackageError};
-use hutch_model::contract::{self as model, About, ArgumentViolation, Asked, ReadArguments, ViolationKind};
+use hutch_model::contract::{self as model, About, ArgumentViolation, Asked, Effect, ReadArguments, ViolationKind};
 use hutch_model::error_code::ErrorCode;
 use hutch_model::outcome::{Contract, Outcome, Verdict};
 use serde_json::Value;
@@ -14,8 +14,16 @@ use std::borrow::Cow;
 /// # Errors
 /// The package was changed since it was opened.
 pub fn argument_violations(package: &Package, arguments: &[String]) -> Result<Vec<ArgumentViolation>, PackageError> {
-    let read = read(package, arguments, |read| (read.violations, read.asked))?;
-    let (mut violations, asked) = read.unwrap_or_default();
+    Ok(held(package, arguments)?.0)
+}
+
+/// The same, and the name of the command that they call, if that is one that only reads.
+fn held(package: &Package, arguments: &[String]) -> Result<(Vec<ArgumentViolation>, Option<String>), PackageError> {
+    let take = |read: ReadArguments<'_>| {
+        let reads = read.command.filter(|command| command.effect == Effect::Read).map(|command| command.name.clone());
+        (read.violations, read.asked, reads)
+    };
+    let (mut violations, asked, reads) = read(package, arguments, take)?.unwrap_or_default();
     if violations.is_empty() {
         // Whoever asks the host has taken these words out before: here they would reach a guest that does not know them.
         violations.extend(asked.words(arguments).map(|(at, word)| ArgumentViolation {
@@ -26,7 +34,7 @@ pub fn argument_violations(package: &Package, arguments: &[String]) -> Result<Ve
             instead: None,
         }));
     }
-    Ok(violations)
+    Ok((violations, reads))
 }
 
 /// What a call asks of the host in the application's place: the flags that every command line has by custom, where the package's contract
@@ -103,10 +111,16 @@ fn read_by<T>(
     take(whole)
 }
 
-/// Refuses a call whose arguments break the contract.
-pub(crate) fn check_arguments(package: &Package, arguments: &[String]) -> Result<(), Failure> {
-    let violations = argument_violations(package, arguments)?;
-    if violations.is_empty() { Ok(()) } else { Err(Failure::Arguments { violations }) }
+/// Refuses a call whose arguments break the contract. Of any other it is the name of the command that changes nothing, if the contract says so of
+/// the one that is called: by the very reading by which the call is none that breaks it.
+pub(crate) fn check_arguments(package: &Package, arguments: &[String]) -> Result<Option<String>, Failure> {
+    let (violations, reads) = held(package, arguments)?;
+    if violations.is_empty() { Ok(reads) } else { Err(Failure::Arguments { violations }) }
+}
+
+/// The name of that command, of a call that was judged before.
+pub(crate) fn reads(package: &Package, arguments: &[String]) -> Result<Option<String>, PackageError> {
+    Ok(held(package, arguments)?.1)
 }
 
 /// What the output of a call is held to if nobody says it: one JSON document, or anything where the package's contract has answers for

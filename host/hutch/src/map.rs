@@ -135,8 +135,8 @@ impl Job<'_> {
     }
 
     /// What a call's outcome follows from, as a digest: component, folders of the package, engine, invocation, the schema that its answer is
-    /// held to, and state. Where it is equal, so is what the call comes to, on whichever machine. A secret goes into it as the instance's
-    /// ledger would have it, under a key that no other instance has.
+    /// held to, whether it is held to changing nothing, and state. Where it is equal, so is what the call comes to, on whichever machine. A secret
+    /// goes into it as the instance's ledger would have it, under a key that no other instance has.
     ///
     /// # Errors
     /// The call is refused.
@@ -170,6 +170,7 @@ impl Job<'_> {
             "resources": prepared.resources.trees,
             "profile": hutch_sandbox::profile(),
             "invocation": invocation,
+            "reads": prepared.reads,
             "schema": prepared.output_schema.as_ref().map(|schema| Digest::of(Kind::Note, schema.to_string().as_bytes())),
             "state": self.state.iter().map(|(name, tree)| (name.as_str(), tree)).collect::<BTreeMap<_, _>>(),
         });

@@ -9,10 +9,11 @@ use crate::package::{Package, Resources};
 use crate::session::Session;
 use hutch_model::contract::Effect;
 use hutch_model::diagnostic::short;
+use hutch_model::error_code::ErrorCode;
 use hutch_model::gate::Gate;
 use hutch_model::guard;
 use hutch_model::invocation::{Access, Invocation, InvocationParts};
-use hutch_model::ledger::{EnvironmentRecord, Inputs, InvocationRecord, MountRecord, Record, StreamRecord};
+use hutch_model::ledger::{EntryKind, EnvironmentRecord, Inputs, InvocationRecord, MountRecord, Record, StreamRecord};
 use hutch_model::manifest::Manifest;
 use hutch_model::names::CommandPath;
 use hutch_model::outcome::{Contract, Outcome};
@@ -36,8 +37,8 @@ pub(crate) struct Prepared {
     pub(crate) mounts: BTreeMap<String, Mount>,
     /// Whether the command is one that changes something, says the contract.
     pub(crate) changes: bool,
-    /// Whether nothing is kept of it if it changes something all the same.
-    pub(crate) only_reads: bool,
+    /// The name of the command, if it is held to changing nothing.
+    pub(crate) reads: Option<String>,
     /// Arguments and environment, if the record names them as a stream.
     inputs: Option<Vec<u8>>,
     /// Values that are written down nowhere.
@@ -142,6 +143,8 @@ pub struct Validated {
     pub invocation: Invocation,
     /// Why a person must confirm it, if one must.
     pub confirmation: Option<String>,
+    /// The name of the command, if it is held to changing nothing.
+    pub(crate) reads: Option<String>,
 }
 
 impl Host {
@@ -181,9 +184,10 @@ impl Host {
         let changes = described.is_some_and(|described| described.effect != Effect::Read);
         let policy = call.guard.unwrap_or(manifest.guard());
         guard::check(&call.arguments, policy, contract, command).map_err(Failure::Guard)?;
-        if !call.unchecked {
-            expected::check_arguments(package, &call.arguments)?;
-        }
+        let reads = match call.unchecked {
+            true => None,
+            false => expected::check_arguments(package, &call.arguments)?,
+        };
         let asked: BTreeSet<&str> = manifest.environment().iter().map(|name| name.as_str()).collect();
         if let Some(name) = call.environment.keys().find(|name| !asked.contains(name.as_str())) {
             return Err(Failure::Environment { name: name.clone() });
@@ -199,7 +203,7 @@ impl Host {
             return Err(Failure::MountsTooLong { bytes, allowed: MOUNTS_BYTES_MAX });
         }
         let invocation = self.invocation(package, call)?;
-        Ok(Validated { command: decision.command, changes, invocation, confirmation: decision.confirmation })
+        Ok(Validated { command: decision.command, changes, invocation, confirmation: decision.confirmation, reads })
     }
 
     /// What of a call would reach the guest; nothing of it is held against what the package declares.
@@ -227,7 +231,8 @@ impl Host {
         session: &Session,
         preview: bool,
     ) -> Result<Prepared, Refused> {
-        let Validated { invocation, confirmation, changes, .. } = self.validate(package, call).map_err(unwritten)?;
+        let validated = self.validate(package, call).map_err(unwritten)?;
+        let Validated { invocation, confirmation, changes, reads, .. } = validated;
         let key = session.store().secret_key().map_err(|error| unwritten(error.into()))?;
         let usual = || expected::usual_output(package, &call.arguments).map_err(|error| unwritten(error.into()));
         let contract = call.contract.map_or_else(usual, Ok)?;
@@ -254,35 +259,34 @@ impl Host {
         #[cfg(feature = "machine")]
         let ready = ready.map(|ready| Prepared { program: ready.program.having_spent(package.reading()), ..ready });
         ready
-            .map(|ready| Prepared {
-                inputs,
-                secrets: hidden,
-                changes,
-                only_reads: call.only_reads,
-                wall_time_us: call.wall_time_us,
-                ..ready
-            })
+            .map(|ready| Prepared { inputs, secrets: hidden, changes, reads, wall_time_us: call.wall_time_us, ..ready })
             .map_err(|failure| Refused { failure: Box::new(failure), invocation: Some(Box::new(record)) })
     }
 
-    /// Refuses a recorded invocation that asks for a confirmation and has none this time. A preview needs none: nothing of it is kept. What was not
-    /// recorded here, nobody here has said: it is held against the contract and the guard, as what somebody says now, and asks always.
+    /// Refuses a recorded invocation that asks for a confirmation and has none this time; it is made again as `kind`. A preview needs none: nothing
+    /// of it is kept. What was not recorded here, nobody here has said: it is held against the contract and the guard, as what somebody says now, and
+    /// asks always.
     pub(crate) fn confirm(
         &self,
         package: &Package,
         session: &Session,
-        sequence: u64,
-        prepared: &Prepared,
+        (sequence, kind): (u64, EntryKind),
+        prepared: &mut Prepared,
     ) -> Result<(), Failure> {
         let arguments = prepared.invocation.argv().get(leading(package.manifest()).count()..).unwrap_or_default();
         let contract = expected::contract_of_call(package, arguments)?;
         let decision = Gate::new(package.manifest(), contract.as_deref()).decide(arguments);
         let mut confirmation = decision.confirmation;
-        if !session.head()?.is_own(sequence) {
+        let is_own = session.head()?.is_own(sequence);
+        // What a plan of here says that it changes, somebody here has let it change. Of a run that is made again nobody says so.
+        if is_own && kind != EntryKind::Apply {
+            prepared.reads = expected::reads(package, arguments)?;
+        }
+        if !is_own {
             let command = decision.command.as_ref().map(|command| command.as_str());
             guard::check(arguments, package.manifest().guard(), contract.as_deref(), command)
                 .map_err(Failure::Guard)?;
-            expected::check_arguments(package, arguments)?;
+            prepared.reads = expected::check_arguments(package, arguments)?;
             confirmation.get_or_insert_with(|| {
                 format!("entry {sequence} came from another home, and nobody here asked for it")
             });
@@ -401,7 +405,15 @@ impl Host {
         // What is read to find out whether it is the same is no part of what the run took.
         #[cfg(feature = "machine")]
         package.reading();
-        Ok(Prepared { secrets: hidden, ..ready })
+        // An entry does not say whether it was held to changing nothing. One that was and changed something says that it broke its contract, and one
+        // that was not says what it changed.
+        let reads = match record.error {
+            Some(ErrorCode::ContractViolation) => {
+                expected::reads(package, ready.invocation.argv().get(begins.len()..).unwrap_or_default())?
+            }
+            _ => None,
+        };
+        Ok(Prepared { secrets: hidden, reads, ..ready })
     }
 
     /// The one way to an invocation that may start: its program is loaded here, and the process is enclosed.
@@ -429,7 +441,7 @@ impl Host {
             resources,
             mounts,
             changes: false,
-            only_reads: false,
+            reads: None,
             inputs,
             secrets,
             wall_time_us: None,

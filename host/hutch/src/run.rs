@@ -95,7 +95,7 @@ impl Host {
                 edited += 1;
                 continue;
             }
-            let kept = executed.verdict == Verdict::Good && !(prepared.only_reads && executed.changes());
+            let kept = executed.verdict == Verdict::Good;
             let is_reused = executed.memo.as_ref().is_some_and(Remembered::is_reused);
             match conclude(session, prepared, executed, record.clone(), kept, turn) {
                 Err((Failure::Store(StoreError::Conflict { .. }), _)) if conflicts < retries => {

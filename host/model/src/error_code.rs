@@ -87,7 +87,7 @@ codes! {
     FileBytesLimit "FILE_BYTES_LIMIT" 44 "the guest was refused a file longer than file_bytes" "split the file, or raise --limit file_bytes";
     FolderDepthLimit "FOLDER_DEPTH_LIMIT" 44 "the guest was refused folders nested more deeply than folder_depth" "nest less, or raise --limit folder_depth";
     GuestTrapped "GUEST_TRAPPED" 45 "the guest stopped on an instruction it may not carry out" "report it to the package's author with the trap's name";
-    ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document" "report it to the package's author, or pass --contract any to take any output";
+    ContractViolation "CONTRACT_VIOLATION" 46 "the guest exited with 0 but did not print exactly one JSON document, or changed something by a command that says that it only reads" "report it to the package's author; --contract any takes any output, and --unchecked what such a command changes";
     ArtifactInvalid "ARTIFACT_INVALID" 46 "what a registry holds is no package, or not the one that was announced" "take another tag or another registry; if it was pushed by you, push it again";
     HostFault "HOST_FAULT" 50 "the host failed" "look with hutch ledger show whether the call was kept, then repeat it if it was not; if it stays, report it with the message";
     RegistryFailed "REGISTRY_FAILED" 50 "the registry can't be reached, or answers what no registry should" "look at the address and the network, then repeat the call";

@@ -52,7 +52,7 @@ pub(crate) enum What {
 pub(crate) enum Tell {
     /// A call for real; one that asks for a confirmation becomes a plan and a question.
     Run(Words),
-    /// A call that is to change nothing: what it changes all the same is not kept.
+    /// A call of a command that only reads, which is held to that: nobody is asked to confirm it.
     Look(Words),
     /// A call of which only the record is kept.
     Plan(Words),

@@ -1,3 +1,5 @@
+//! Who is carried out next, what callers hold, and what an answer may take.
+
 use super::*;
 use crate::ask::What;
 

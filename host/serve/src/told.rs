@@ -102,11 +102,7 @@ impl Work<'_, '_> {
     fn tell(&self, package: usize, tell: &Tell) -> Result<Reply, Failure> {
         let result = match tell {
             Tell::Run(words) => return self.tell_run(package, words),
-            Tell::Look(words) => {
-                let mut call = self.call_as_typed(words)?;
-                call.only_reads = true;
-                return Ok(self.ran("run", &self.instance.run(&call)?));
-            }
+            Tell::Look(words) => return Ok(self.ran("run", &self.instance.run(&self.call_as_typed(words)?)?)),
             Tell::Plan(words) => return self.tell_plan(package, words),
             Tell::Apply { plan, confirmed } => return self.tell_apply(package, plan, *confirmed),
             Tell::Undo(back) => {

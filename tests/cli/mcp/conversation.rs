@@ -86,6 +86,26 @@ fn hints_are_those_of_the_contract_and_the_list_is_what_print_says() {
     }
 }
 
+/// Clients call such a tool and ask nobody.
+#[test]
+fn a_tool_that_says_that_it_only_reads_is_held_to_that() {
+    let machine = Machine::new();
+    let mut client = Client::legacy(&machine, &["--tools-max=100", &package::liar(&machine, "liar")], json!({}));
+    let listed = tools(&mut client);
+    let tool = listed.iter().find(|tool| tool["name"] == "probe_write_text").unwrap();
+    assert_eq!(tool["annotations"]["readOnlyHint"], true, "{tool}");
+    let write = json!({"path": "state/a", "text": "x"});
+    for (tool, arguments) in [
+        ("probe_write_text", write.clone()),
+        ("hutch_call", json!({"command": "write-text", "arguments": write})),
+        ("hutch_plan", json!({"command": "write-text", "arguments": write})),
+    ] {
+        let failed = client.failed(tool, arguments);
+        assert_eq!(failed["code"], "CONTRACT_VIOLATION", "{failed}");
+    }
+    assert_eq!(client.done("probe_list_dir", json!({"path": "state"}))["entries"], json!([]));
+}
+
 #[test]
 fn a_plan_changes_nothing_and_what_was_done_is_undone_and_proved() {
     let machine = Machine::new();

@@ -363,15 +363,15 @@ fn what_only_says_that_it_reads_changes_nothing_by_a_page() {
     for line in ["said nothing, so nothing of what it did is kept [GUEST_FAILED]</p>", "[GUEST_TRAPPED]</p>"] {
         assert_eq!(stands.matches(line).count(), 1, "{line}: {stands}");
     }
-    // Each of its commands writes a file.
+    // Each of its commands writes a file, and that is told as any failure is.
     let (entry, writes) = ("command: wasm:app.wasm\n", "command: wasm:app.wasm write-text state/note\n");
     let liar = package::with_manifest(&machine, "liar", entry, writes);
     let (stands, files, ledger) = shown(&liar, &["--instance", "liar"]);
-    assert_eq!(stands.matches("would have changed something: nothing of that is kept").count(), 3, "{stands}");
+    assert_eq!(stands.matches("[CONTRACT_VIOLATION]</p>").count(), 3, "{stands}");
     assert!(files.contains("It is empty."), "{files}");
     let entries: Vec<_> = ledger["items"].as_array().unwrap().iter().filter(|entry| entry["kind"] == "run").collect();
     assert_eq!(entries.len(), 3, "{ledger}");
-    assert!(entries.iter().all(|entry| entry["kept"] == false && entry["changes"] == 1), "{ledger}");
+    assert!(entries.iter().all(|entry| entry["kept"] == false && entry["error"] == "CONTRACT_VIOLATION"), "{ledger}");
     // One that never ends keeps nobody from the page, and what comes after it is not begun.
     let slow = package::copy(&machine, "slow");
     let path = slow.join("schemas/commands.json");

@@ -35,6 +35,17 @@ pub(crate) fn with_manifest(machine: &Machine, name: &str, from: &str, to: &str)
     copy
 }
 
+/// A copy of the probe that says of each command that it only reads.
+pub(crate) fn liar(machine: &Machine, name: &str) -> String {
+    let copy = copy(machine, name);
+    let contract = copy.join("schemas/commands.json");
+    let text = std::fs::read_to_string(&contract).expect("a contract");
+    let write = "\"effect\": \"write\"";
+    assert!(text.contains(write), "the contract holds no {write}");
+    std::fs::write(&contract, text.replace(write, "\"effect\": \"read\"")).expect("a contract");
+    copy.display().to_string()
+}
+
 /// The probe where the repository has it, but that its endless loops end at a thousandth of the fuel: for calls of all that it does.
 pub(crate) fn probe_that_ends_soon(machine: &Machine) -> PathBuf {
     let limits = "    limits: {fuel: 10000000}\n";

@@ -123,14 +123,17 @@ fn choices(survey: &Survey) -> Finding {
             .any(|key| parameter.get(*key).and_then(Value::as_array).is_some_and(|values| !values.is_empty()))
     };
     let is_enum = |parameter: &Value| matches!(kind(parameter), Some("enum" | "choice")) || values(parameter);
-    // Whoever refuses a value by naming those that there are has an enumeration.
+    // Whoever refuses a value by naming those that there are has an enumeration; who refuses what is hostile may name what is.
+    const HOSTILE: [Purpose; 5] =
+        [Purpose::ControlCharacter, Purpose::SensitivePath, Purpose::Traversal, Purpose::ShellSyntax, Purpose::Secret];
     let named = |probe: &&Probe| {
         let text = |name| {
             let parameter = survey.command(probe)?.parameters.iter().find(|it| it.name == name)?;
             (parameter.is_text() && !parameter.free_text).then_some(())
         };
         let says = read::told(&probe.seen).map(|told| told.text.to_lowercase()).unwrap_or_default();
-        probe.seen.status == Some(2) && text(probe.about.as_str()).is_some() && says.contains("one of ")
+        let is_asked = probe.seen.status == Some(2) && !HOSTILE.contains(&probe.purpose);
+        is_asked && text(probe.about.as_str()).is_some() && says.contains("one of ")
     };
     if let Some(probe) = survey.failures().find(named) {
         return Finding::fail(format!(

@@ -53,7 +53,7 @@ pub(crate) struct InvocationArguments {
     /// What output is held to; else json, any for --human
     #[arg(long, value_parser = one_of(CONTRACTS))]
     pub(crate) contract: Option<Contract>,
-    /// Start even if arguments break the contract
+    /// Hold arguments and effect to no contract
     #[arg(long)]
     pub(crate) unchecked: bool,
     /// How strictly arguments are judged; else as the package says

@@ -23,8 +23,8 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The name of a package that came with hutch, the folder that holds APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or
-    /// store:SLUG of HUTCH_STORE's database; of an installed one the slug, for where it came from; with --lock the slugs to lock, or all
+    /// The name of one that came with hutch, a folder with APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of
+    /// HUTCH_STORE's database; of an installed one the slug, for where it came from; with --lock the slugs to lock, or all
     #[arg(value_name = "PACKAGE")]
     pub(super) packages: Vec<PathBuf>,
     /// Write a shell script SLUG that runs the package to ~/.local/bin

@@ -87,7 +87,7 @@ pub(crate) struct MapArguments {
     /// What output is held to; else json
     #[arg(long, value_parser = one_of(CONTRACTS))]
     contract: Option<Contract>,
-    /// Start even if arguments break the contract
+    /// Hold arguments and effect to no contract
     #[arg(long)]
     unchecked: bool,
     /// How strictly arguments are judged; else as the package says

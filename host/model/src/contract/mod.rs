@@ -130,7 +130,7 @@ impl Parameter {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effect {
-    /// Leaves every byte as it was.
+    /// Leaves all as it was, modification times too.
     Read,
     /// Adds or changes.
     Write,

@@ -3,6 +3,7 @@
 use super::{Call, Surroundings};
 use crate::artifact::ArtifactError;
 use crate::failure::RegistryError;
+use crate::pulled::parsed;
 use fluent_uri::{Uri, UriRef};
 use hutch_model::sha256::Sha256;
 use std::fmt;
@@ -132,7 +133,7 @@ impl Answer {
 
     /// What the registry says about it, short, with nothing that a terminal would act on.
     pub(super) fn reason(&self) -> String {
-        let said = hutch_model::document::read(&self.body).ok();
+        let said = parsed::<serde_json::Value>("the reason", &self.body).ok();
         let first = said.as_ref().and_then(|said| said.pointer("/errors/0"));
         let part = |name| first.and_then(|first| first.get(name)).and_then(serde_json::Value::as_str);
         let said: Vec<&str> = ["code", "message"].into_iter().filter_map(part).collect();

@@ -365,7 +365,7 @@ fn connect(folder: &Dir, path: &Path, wait: Duration) -> Result<Connection, Stor
 }
 
 fn claim(connection: &Connection) -> rusqlite::Result<bool> {
-    own::claim(connection, APPLICATION_ID, "folders,meta,stamps,volumes")
+    own::claim(connection, APPLICATION_ID, TABLES)
 }
 
 /// Sees to it that the tables are there, and fit.

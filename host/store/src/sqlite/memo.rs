@@ -24,7 +24,8 @@ const MADE_ROOM: u32 = 64;
 const APPLICATION_ID: i32 = 0x6875_746d;
 
 /// The order in which they came is that of their rows.
-const TABLE: &str = "CREATE TABLE IF NOT EXISTS outcomes (place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL) STRICT";
+const TABLE: &str =
+    "CREATE TABLE outcomes (place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL) STRICT;";
 
 /// The outcomes of an instance in a home.
 #[derive(Debug)]
@@ -44,12 +45,12 @@ impl SqliteMemo {
         }
         let connection = own::open(&dir.open()?, &path, make, WAIT)?;
         let settle = || {
-            if !own::claim(&connection, APPLICATION_ID, "outcomes")? {
+            if !own::claim(&connection, APPLICATION_ID, TABLE)? {
                 return Ok(false);
             }
             connection.query_row("PRAGMA journal_mode = WAL", (), |_| Ok(()))?;
             connection.execute_batch("PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 1000")?;
-            connection.execute_batch(TABLE)?;
+            connection.execute_batch(&TABLE.replacen("TABLE", "TABLE IF NOT EXISTS", 1))?;
             Ok(true)
         };
         if !settle().map_err(|error| database(&path, error))? {
@@ -197,7 +198,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         place(&folder).create().unwrap();
         let path = place(&folder).memo();
-        for other in ["CREATE TABLE mine (x); CREATE TABLE outcomes (x)", "PRAGMA application_id = 7"] {
+        for other in [
+            "CREATE TABLE mine (x); CREATE TABLE outcomes (x)",
+            "PRAGMA application_id = 7",
+            "CREATE TABLE outcomes (place INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL CHECK (hex(zeroblob(100000000)) <> '')) STRICT;
+             PRAGMA application_id = 1752528237",
+        ] {
             Connection::open(&path).unwrap().execute_batch(other).unwrap();
             let before = std::fs::read(&path).unwrap();
             let error = SqliteMemo::open(&place(&folder), true).unwrap_err();

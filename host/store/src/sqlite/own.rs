@@ -61,17 +61,71 @@ fn configure(connection: &Connection, wait: Duration) -> rusqlite::Result<()> {
     connection.execute_batch("PRAGMA cell_size_check = ON")
 }
 
-/// Whether a database beside the ledger is what it is opened as, as its header says; it says so from then on if nothing is in it, or no
-/// more than the tables of earlier versions, which left the header alone. Nothing is written into any other.
-pub(crate) fn claim(connection: &Connection, application_id: i32, tables: &str) -> rusqlite::Result<bool> {
+/// What stands in a database beside what hutch makes in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Beside {
+    /// Nothing.
+    Nothing,
+    /// Tables of others, which nothing of hutch's reads or writes.
+    Others,
+    /// What acts on hutch's tables, or stands in the place of one. By name.
+    Foreign(String),
+}
+
+/// What SQLite writes down of tables that somebody let it look at.
+const STATISTICS: [&str; 2] =
+    ["CREATE TABLE sqlite_stat1(tbl,idx,stat)", "CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)"];
+
+/// Holds a database to the statements `CREATE TABLE …;` that make its tables. The file may come from anywhere: a table of others in the place of
+/// one of these can have a rule that takes memory and time for each row, or by which a row is left out.
+pub(crate) fn beside(connection: &Connection, statements: &[&str]) -> rusqlite::Result<Beside> {
+    let mut query = connection.prepare("SELECT name, tbl_name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
+    let mut rows = query.query(())?;
+    let mut beside = Beside::Nothing;
+    while let Some(row) = rows.next()? {
+        let text = |column| -> rusqlite::Result<_> { Ok(row.get_ref(column)?.as_str().unwrap_or_default()) };
+        let (name, table, sql) = (text(0)?, text(1)?, text(2)?);
+        let makes = |statements: &&str| {
+            let mut after = statements.match_indices(sql).filter_map(|(at, _)| statements.get(at + sql.len()..));
+            sql.starts_with("CREATE TABLE ") && after.any(|after| after.starts_with(';'))
+        };
+        if statements.iter().any(makes) || STATISTICS.contains(&sql) {
+            continue;
+        }
+        let is_ours = tables(statements).any(|ours| [name, table].iter().any(|it| it.eq_ignore_ascii_case(ours)));
+        let is_passive =
+            ["CREATE TABLE ", "CREATE INDEX ", "CREATE UNIQUE INDEX "].iter().any(|it| sql.starts_with(it));
+        if is_ours || !is_passive {
+            return Ok(Beside::Foreign(name.to_owned()));
+        }
+        beside = Beside::Others;
+    }
+    Ok(beside)
+}
+
+/// The names of the tables that these statements make.
+pub(crate) fn tables<'s>(statements: &'s [&str]) -> impl Iterator<Item = &'s str> {
+    let made = statements.iter().flat_map(|statements| statements.split("CREATE TABLE ").skip(1));
+    made.filter_map(|rest| rest.split([' ', '(']).next())
+}
+
+/// Whether a database beside the ledger is what it is opened as, as its header and its tables say; its header says so from then on if nothing is
+/// in it, or no more than the tables of earlier versions, which left the header alone. Nothing is written into any other.
+pub(crate) fn claim(connection: &Connection, application_id: i32, statements: &str) -> rusqlite::Result<bool> {
     const TABLES: &str = "SELECT coalesce(group_concat(name), '') FROM
         (SELECT name FROM sqlite_schema WHERE type <> 'index' ORDER BY name)";
+    let statements = &[statements];
+    if matches!(beside(connection, statements)?, Beside::Foreign(_)) {
+        return Ok(false);
+    }
     let found: i32 = connection.query_row("PRAGMA application_id", (), |row| row.get(0))?;
     if found != 0 {
         return Ok(found == application_id);
     }
     let there: String = connection.query_row(TABLES, (), |row| row.get(0))?;
-    let is_ours = there.is_empty() || there == tables;
+    let mut ours: Vec<&str> = tables(statements).collect();
+    ours.sort_unstable();
+    let is_ours = there.is_empty() || there == ours.join(",");
     if is_ours {
         // It can be made anew, so nothing is waited for; what can't be said now, the next one says.
         let say = format!("PRAGMA synchronous = OFF; PRAGMA application_id = {application_id}");

@@ -5,6 +5,7 @@
 //! `CREATE TABLE …;`, which are what the database is held to.
 
 use super::failure::database as failed;
+use super::own::{self, Beside};
 use super::pool::IfMissing;
 use crate::error::{StoreError, at};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
@@ -167,24 +168,6 @@ fn latest(migrations: &[&str]) -> i64 {
     i64::try_from(migrations.len()).unwrap_or(i64::MAX)
 }
 
-/// What stands in the database and is made by no migration: the file may come from anywhere, and a table of others can have a rule that takes
-/// memory and time for each row, or by which a row is left out. What SQLite makes for itself has no text.
-fn foreign_part(connection: &Connection, migrations: &[&str]) -> rusqlite::Result<Option<String>> {
-    let mut query = connection.prepare("SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL")?;
-    let mut rows = query.query(())?;
-    while let Some(row) = rows.next()? {
-        let sql = row.get_ref(1)?.as_str().unwrap_or_default();
-        let makes = |migration: &&str| {
-            let mut after = migration.match_indices(sql).filter_map(|(at, _)| migration.get(at + sql.len()..));
-            sql.starts_with("CREATE TABLE ") && after.any(|after| after.starts_with(';'))
-        };
-        if !migrations.iter().any(makes) {
-            return Ok(Some(row.get_ref(0)?.as_str().unwrap_or_default().to_owned()));
-        }
-    }
-    Ok(None)
-}
-
 /// Whether nothing is to be done; an error if nothing may be done.
 fn is_current(connection: &Connection, path: &Path, migrations: &[&str]) -> Result<bool, StoreError> {
     let (database, latest) = (|error| failed(path, error), latest(migrations));
@@ -205,7 +188,7 @@ fn is_current(connection: &Connection, path: &Path, migrations: &[&str]) -> Resu
         });
     } else if applied < 1 {
         return foreign(format!("has schema version {applied}"));
-    } else if let Some(name) = foreign_part(connection, migrations).map_err(database)? {
+    } else if let Beside::Foreign(name) = own::beside(connection, migrations).map_err(database)? {
         return foreign(format!("has {name:?}, which is not as hutch makes it"));
     }
     Ok(application == APPLICATION_ID && applied == latest)
@@ -253,7 +236,7 @@ mod tests {
     #[test]
     fn what_no_migration_makes_is_refused_before_a_row_is_read() {
         for (change, part) in [
-            ("CREATE TABLE other (x, CHECK (hex(zeroblob(100000000)) <> ''))", "other"),
+            ("CREATE VIRTUAL TABLE other USING fts5(x)", "other"),
             ("CREATE INDEX kinds ON objects (kind)", "kinds"),
             ("CREATE VIEW seen AS SELECT * FROM entries", "seen"),
             ("CREATE TRIGGER put AFTER INSERT ON objects BEGIN DELETE FROM objects; END", "put"),
@@ -273,6 +256,17 @@ mod tests {
             let expected = format!("the database is damaged: has {part:?}, which is not as hutch makes it");
             assert!(error.to_string().ends_with(&expected), "{error}");
         }
+    }
+
+    /// As replication and `ANALYZE` leave them.
+    #[test]
+    fn tables_of_others_that_nothing_here_touches_stand_beside() {
+        let folder = tempfile::tempdir().unwrap();
+        migrate_to(&folder, &[]).unwrap();
+        let others = "ANALYZE; CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER); CREATE INDEX others ON _litestream_seq (seq)";
+        open(&folder).execute_batch(others).unwrap();
+        migrate_to(&folder, &[]).unwrap();
+        assert_eq!(own::beside(&open(&folder), MIGRATIONS).unwrap(), Beside::Others);
     }
 
     #[test]

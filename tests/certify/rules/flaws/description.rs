@@ -48,7 +48,7 @@ pub(super) const FLAWS: &[Flaw] = &[
     },
     Flaw { rule: "D7", help: Some(|help| drop_key(parameter(help, "add", "--due"), "required")), ..NONE },
     Flaw { rule: "D8", help: Some(|help| drop_key(command(help, "stats"), "output_schema")), ..NONE },
-    Flaw { rule: "D9", help: Some(|help| command(help, "stats")["description"] = json!("")), ..NONE },
+    Flaw { rule: "D9", also: &["D2"], help: Some(|help| command(help, "stats")["description"] = json!("")), ..NONE },
     Flaw { rule: "D10", help: Some(|help| drop_key(help, "version")), ..NONE },
     Flaw { rule: "D11", help: Some(|help| drop_key(help, "rules")), ..NONE },
     Flaw { rule: "D12", files: Some(|files| drop(files.remove("agent/brief.md"))), ..NONE },

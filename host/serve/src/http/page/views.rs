@@ -269,7 +269,7 @@ impl View<'_> {
     /// What a command answers that only reads, with so many rows of a list.
     async fn look(&self, arguments: Vec<String>, stdin: Vec<u8>, rows: usize) -> Result<Markup, Refused> {
         let tell = Tell::Look(Words { arguments, stdin, ..Words::default() });
-        self.ask_made(tell, move |document, _| looked(&document["result"], rows)).await
+        self.ask_made(tell, move |document, _| answered(&document["result"], rows)).await
     }
 
     fn known(&self, at: &str) -> Result<&Command, Refused> {
@@ -407,18 +407,6 @@ fn answered(result: &Value, rows: usize) -> Markup {
     match &result["output"] {
         Value::Null => document(&result["stdout"]),
         output => answer(output, rows),
-    }
-}
-
-/// The same of a command that says that it only reads.
-fn looked(result: &Value, rows: usize) -> Markup {
-    let mut volumes = result["volumes"].as_object().into_iter().flatten();
-    let mut mounts = result["mounts"].as_object().into_iter().flatten();
-    let changes = volumes.any(|(_, volume)| volume["before"] != volume["after"])
-        || mounts.any(|(_, changes)| changes.as_array().is_some_and(|changes| !changes.is_empty()));
-    html! {
-        @if changes { p.notice { "It says that it only reads, and would have changed something: nothing of that is kept." } }
-        (answered(result, rows))
     }
 }
 
