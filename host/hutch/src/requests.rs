@@ -34,8 +34,8 @@ pub enum Answered {
 }
 
 impl Session {
-    /// The requests with a name that entries from place `from` on carried out here, with the place of the entry. One that came to nothing is
-    /// none of them: it may be made again.
+    /// The requests with a name that entries from place `from` on carried out here, or may have, with the place of the entry. One that came to
+    /// nothing is none of them: it may be made again.
     ///
     /// # Errors
     /// The store can't be read.
@@ -43,7 +43,7 @@ impl Session {
         let (head, mut found) = (self.head()?, Vec::new());
         for sealed in self.entries(from) {
             let sealed = sealed?;
-            if !head.is_own(sealed.sequence) {
+            if !head.may_be_own(sealed.sequence) {
                 continue;
             }
             // What a newer version wrote is no request of this one.

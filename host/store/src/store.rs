@@ -55,6 +55,13 @@ impl Head {
         let is_taken = self.admitted.as_ref().is_some_and(|admitted| admitted.has_taken(sequence));
         sequence <= self.last.sequence && !is_taken
     }
+
+    /// Whether the entry in a place was made here, or it is [not known](Admitted::unknown): a request that it carried out is not carried out again.
+    /// It decides nothing else.
+    pub fn may_be_own(&self, sequence: u64) -> bool {
+        let unknown = self.admitted.as_ref().map_or(0, |admitted| admitted.unknown);
+        self.is_own(sequence) || sequence <= unknown
+    }
 }
 
 /// Names of entries.

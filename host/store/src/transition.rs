@@ -138,7 +138,7 @@ impl Head {
         if advance.sealed != *sealed {
             return Err(StoreError::other_here(sealed.sequence));
         }
-        let nobody_else = || Admitted { packages: self.owners.clone(), taken: BTreeMap::new() };
+        let nobody_else = || Admitted { packages: self.owners.clone(), taken: BTreeMap::new(), unknown: 0 };
         let mut admitted = self.admitted.clone().unwrap_or_else(nobody_else);
         admitted.packages.insert(owner.origin.clone(), owner.package);
         admitted.add(sequence);

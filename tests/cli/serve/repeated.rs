@@ -3,8 +3,10 @@
 use super::{Answer, Server};
 use crate::brought::forged_behind;
 use crate::support::{Machine, probe, todo};
-use hutch_model::ledger::Record;
+use hutch_model::digest::Digest;
+use hutch_model::ledger::{Origin, Record, Standing};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 const RUN: &str = "/api/packages/todo/run";
 
@@ -145,6 +147,42 @@ fn what_a_file_says_was_carried_out_answers_nobody() {
     // What was done here since answers as ever.
     let again = named(&server, &server.operator, "k", RUN, &complete);
     assert_eq!((lasting(&again), again.header("idempotency-replayed")), (lasting(&done), Some("true")));
+}
+
+/// Earlier versions wrote the last place of the entries that were taken, and nothing of those before it.
+#[test]
+fn what_was_carried_out_before_an_earlier_version_took_a_file_is_not_repeated() {
+    let machine = Machine::new();
+    let server = Server::start(&machine, &[&todo()]);
+    let add = json!({"arguments": ["add", "milk"]});
+    let first = named(&server, &server.operator, "k", RUN, &add);
+    drop(server);
+    machine.run(["plan", &todo(), "add", "bread"]).result("plan");
+    machine.todo(&["list"]).answer();
+    forged_behind(&machine, "todo", |entries| vec![entries.last().unwrap().1.clone()]);
+    machine.run(["instance", "import", "--input", "file", &todo()]).result("instance import");
+    let database = rusqlite::Connection::open(machine.home().join("instances/todo/default/hutch.db")).unwrap();
+    let row = "SELECT value FROM meta WHERE name = 'admitted'";
+    let written: Vec<u8> = database.query_row(row, (), |row| row.get(0)).unwrap();
+    let written: Value = serde_json::from_slice(&written).unwrap();
+    let taken: BTreeMap<u64, u64> = serde_json::from_value(written["taken"].clone()).unwrap();
+    let through = *taken.values().next().unwrap();
+    assert_eq!(taken, [(through, through)].into());
+    let owners: BTreeMap<Origin, Digest> = serde_json::from_value(written["packages"].clone()).unwrap();
+    let digest = Standing { owners, open: [through].into(), ..Standing::default() }.standing();
+    let old = json!({"packages": written["packages"], "through": through, "digest": digest}).to_string();
+    let change = "UPDATE meta SET value = ?1 WHERE name = 'admitted'";
+    assert_eq!(database.execute(change, [old.as_bytes()]).unwrap(), 1);
+    drop(database);
+
+    let server = Server::start(&machine, &[&todo()]);
+    let again = named(&server, &server.operator, "k", RUN, &add);
+    assert_eq!((lasting(&again), again.header("idempotency-replayed")), (lasting(&first), Some("true")));
+    named(&server, &server.operator, "k", RUN, &json!({"arguments": ["list"]})).fault(409, "REQUEST_CONFLICT");
+    drop(server);
+    assert_eq!(machine.todo(&["list"]).answer()["count"], 1);
+    // Nobody's consent is in it.
+    machine.run(["apply", &todo()]).fault("NOT_FOUND", 20);
 }
 
 #[test]

@@ -310,24 +310,31 @@ fn mend(connection: &Connection, error: rusqlite::Error) -> rusqlite::Result<()>
     }
     // What was prepared says nothing of the tables that are there now. Somebody else may have begun it anew meanwhile.
     connection.flush_prepared_statement_cache();
-    // Or put something there that is not ours.
-    if !claim(connection)? {
+    // Or put something there that is not ours; what is, with other tables, is begun anew.
+    let is_as_made = claim(connection)?;
+    if !is_as_made && !own::is_marked(connection, APPLICATION_ID)? {
         return Err(error);
     }
-    let begin = match settle(connection) {
-        Ok(()) => is_damaged,
-        Err(found) if is_unfit(&found) || is_damage(&found) => true,
-        Err(found) => return Err(found),
-    };
+    let begin = !is_as_made
+        || match settle(connection) {
+            Ok(()) => is_damaged,
+            Err(found) if is_unfit(&found) || is_damage(&found) => true,
+            Err(found) => return Err(found),
+        };
     if begin {
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
-        let emptied = connection.execute_batch("VACUUM");
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
-        emptied?;
+        empty(connection)?;
         claim(connection)?;
         settle(connection)?;
     }
     Ok(())
+}
+
+/// Makes the file an empty one, whatever is in it.
+fn empty(connection: &Connection) -> rusqlite::Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, true)?;
+    let emptied = connection.execute_batch("VACUUM");
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_RESET_DATABASE, false)?;
+    emptied
 }
 
 /// Whether it says that the file is none of SQLite's, or none any more.
@@ -340,7 +347,15 @@ fn connect(folder: &Dir, path: &Path, wait: Duration) -> Result<Connection, Stor
     let unread = |error| StoreError::io(path, "look at it", error);
     let looked = look(folder, NAME).map_err(unread)?;
     let connection = own::open(folder, path, true, wait)?;
-    let what = match claim(&connection) {
+    // One of ours with other tables is begun anew.
+    let claimed = claim(&connection).and_then(|is_as_made| {
+        if !is_as_made && own::is_marked(&connection, APPLICATION_ID)? {
+            empty(&connection)?;
+            return claim(&connection);
+        }
+        Ok(is_as_made)
+    });
+    let what = match claimed {
         Ok(true) => return Ok(connection),
         Ok(false) => "is not what is known of plain directories, but something else's database".to_owned(),
         Err(error) if is_damage(&error) => error.to_string(),

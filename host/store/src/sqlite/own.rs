@@ -109,6 +109,11 @@ pub(crate) fn tables<'s>(statements: &'s [&str]) -> impl Iterator<Item = &'s str
     made.filter_map(|rest| rest.split([' ', '(']).next())
 }
 
+/// Whether the header says that the file is one of these.
+pub(crate) fn is_marked(connection: &Connection, application_id: i32) -> rusqlite::Result<bool> {
+    connection.query_row("PRAGMA application_id", (), |row| Ok(row.get::<_, i32>(0)? == application_id))
+}
+
 /// Whether a database beside the ledger is what it is opened as, as its header and its tables say; its header says so from then on if nothing is
 /// in it, or no more than the tables of earlier versions, which left the header alone. Nothing is written into any other.
 pub(crate) fn claim(connection: &Connection, application_id: i32, statements: &str) -> rusqlite::Result<bool> {
