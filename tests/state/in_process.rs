@@ -125,6 +125,37 @@ fn many_threads_share_an_instance_that_is_kept() {
     assert_eq!(shown.matches("\"title\"").count(), THREADS * EACH);
 }
 
+/// A look answers as a run does, with what people changed in the plain directory, and nothing tells of it.
+#[test]
+fn a_look_leaves_nothing() {
+    let (package, home) = (todo(), tempfile::tempdir().unwrap());
+    let host = Host::new(home.path().to_owned(), sandbox());
+    let name = "default".parse().unwrap();
+    let instance = host.instance(&package, &name, AT).unwrap();
+    let look = |arguments: &[&str]| {
+        let answer = instance.look(&call(arguments)).unwrap();
+        assert_eq!((&answer.verdict, answer.kept), (&Verdict::Good, false));
+        String::from_utf8(answer.outcome.stdout).unwrap()
+    };
+    look(&["add", "milk"]);
+    look(&["list"]);
+    instance.run(&call(&["add", "bread"])).unwrap();
+    let dir = InstanceDir::new(home.path(), package.manifest().slug(), &name);
+    let opening = Opening { if_missing: IfMissing::Fail, wait: Duration::from_secs(600) };
+    let store = SqliteStore::open(&dir, &opening).unwrap();
+    let last = || store.head().unwrap().last.sequence;
+    assert_eq!(last(), 2, "the first state and the run");
+    let list = look(&["list"]);
+    assert!(list.contains("bread") && !list.contains("milk"), "{list}");
+    let shown = dir.path().join("state/todos.json");
+    let edited = std::fs::read_to_string(&shown).unwrap().replace("bread", "butter");
+    std::fs::write(&shown, &edited).unwrap();
+    assert!(look(&["list"]).contains("butter"));
+    look(&["add", "eggs"]);
+    assert_eq!((last(), std::fs::read_to_string(&shown).unwrap()), (2, edited));
+    assert_eq!(titles(&instance), ["butter".to_owned()].into());
+}
+
 #[test]
 fn what_another_process_carried_out_under_a_name_is_not_carried_out_again() {
     let (package, home) = (todo(), tempfile::tempdir().unwrap());

@@ -14,7 +14,7 @@ use hutch_model::ledger::EntryKind;
 use hutch_model::ledger::Request;
 #[cfg(feature = "machine")]
 use hutch_sandbox::Stop;
-use hutch_store::{InstanceName, Store};
+use hutch_store::{InstanceName, MemoryStore, Store};
 use std::sync::Arc;
 
 /// An instance of a package that stays open. It may be shared by threads; each call has a guest of its own, and an entry of its own.
@@ -110,6 +110,17 @@ impl<'h> Instance<'h> {
     pub fn plan(&self, call: &Call) -> Result<Answer, Failure> {
         let session = self.host.make_ready(EntryKind::Plan, self.package, self.session.at(call.at))?;
         self.host.plan_in(&session, self.package, call)
+    }
+
+    /// What [`run`](Self::run) would come to now: nothing of it is kept, granted folders are left as they are, and no entry tells of it. The entry that the
+    /// answer names is nowhere.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn look(&self, call: &Call) -> Result<Answer, Failure> {
+        let session = self.session.at(call.at).over(Arc::new(MemoryStore::over(self.session.store.clone())));
+        let session = self.host.make_ready(EntryKind::Run, self.package, session)?;
+        self.host.run_in(&session, self.package, call)
     }
 
     /// What [`Host::apply`], [`Host::verify`] and the moves between states take, at one instant of the host's clock.

@@ -52,7 +52,7 @@ pub(crate) enum What {
 pub(crate) enum Tell {
     /// A call for real; one that asks for a confirmation becomes a plan and a question.
     Run(Words),
-    /// A call of a command that only reads, which is held to that: nobody is asked to confirm it.
+    /// A call of which nothing is kept, no entry either: nobody is asked to confirm it.
     Look(Words),
     /// A call of which only the record is kept.
     Plan(Words),
@@ -146,7 +146,8 @@ impl What {
                 | What::History { .. }
                 | What::Find { .. }
                 | What::Told(
-                    Tell::Verify(_)
+                    Tell::Look(_)
+                        | Tell::Verify(_)
                         | Tell::Ledger { .. }
                         | Tell::Changes { .. }
                         | Tell::Entry(_)

@@ -102,7 +102,7 @@ impl Work<'_, '_> {
     fn tell(&self, package: usize, tell: &Tell) -> Result<Reply, Failure> {
         let result = match tell {
             Tell::Run(words) => return self.tell_run(package, words),
-            Tell::Look(words) => return Ok(self.ran("run", &self.instance.run(&self.call_as_typed(words)?)?)),
+            Tell::Look(words) => return self.tell_look(words),
             Tell::Plan(words) => return self.tell_plan(package, words),
             Tell::Apply { plan, confirmed } => return self.tell_apply(package, plan, *confirmed),
             Tell::Undo(back) => {
@@ -193,6 +193,15 @@ impl Work<'_, '_> {
         let report = question.refusal("a token that may confirm applies the plan");
         let report = report.suggest("ask the user to look at the plan and to apply it").detail("kept", false);
         Ok(Reply::Failed { report: Box::new(report), facts: facts(&answer) })
+    }
+
+    fn tell_look(&self, words: &Words) -> Result<Reply, Failure> {
+        let mut reply = self.ran("run", &self.instance.look(&self.call_as_typed(words)?)?);
+        if let Reply::Done { facts, .. } | Reply::Failed { facts, .. } = &mut reply {
+            // It is nowhere.
+            facts.remove("hutch/entry");
+        }
+        Ok(reply)
     }
 
     fn tell_plan(&self, package: usize, words: &Words) -> Result<Reply, Failure> {

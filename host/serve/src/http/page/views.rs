@@ -234,8 +234,8 @@ impl View<'_> {
         )
     }
 
-    /// How it stands: what the first commands answer that only read and need be told nothing. Whoever has a browser fetch this page from another
-    /// site has none of them carried out.
+    /// How it stands: what the first commands answer that only read and need be told nothing. No entry tells of it. Whoever has a browser fetch this page
+    /// from another site has none of them carried out.
     async fn stands(&self) -> Markup {
         let site = self.parts.headers.get("sec-fetch-site").map(|site| site.as_bytes());
         let is_own = site.is_none_or(|site| site == b"same-origin" || site == b"none");
@@ -248,7 +248,7 @@ impl View<'_> {
         for (at, command) in shown {
             let look = async {
                 let words = self.site.catalog.words(self.package, &command.name, &Map::new()).map_err(failed)?;
-                self.look(words, Vec::new(), AT_ONCE_ROWS).await
+                self.read(Tell::Look(Words { arguments: words, ..Words::default() }), AT_ONCE_ROWS).await
             };
             // Where the time is over, nothing more is begun; what is under way is stopped.
             let answer = if Moment::now() < until { timeout_at(until, look).await.ok() } else { None };
@@ -267,8 +267,7 @@ impl View<'_> {
     }
 
     /// What a command answers that only reads, with so many rows of a list.
-    async fn look(&self, arguments: Vec<String>, stdin: Vec<u8>, rows: usize) -> Result<Markup, Refused> {
-        let tell = Tell::Look(Words { arguments, stdin, ..Words::default() });
+    async fn read(&self, tell: Tell, rows: usize) -> Result<Markup, Refused> {
         self.ask_made(tell, move |document, _| answered(&document["result"], rows)).await
     }
 
@@ -326,7 +325,8 @@ impl View<'_> {
             Err(report) => return Ok(self.again(command, at, pairs, &failed(report))),
         };
         if command.effect == Effect::Read && !command.confirmation_required {
-            return Ok(match self.look(words, stdin, ROWS_MAX).await {
+            let call = Words { arguments: words, stdin, ..Words::default() };
+            return Ok(match self.read(Tell::Run(call), ROWS_MAX).await {
                 Ok(looked) => Shown::Page(page(
                     &format!("{} {}", self.slug, command.name),
                     &html! {
