@@ -78,6 +78,13 @@ fn a_package_that_answers_otherwise_does_not() {
     let [(name, differences)] = &one[..] else { panic!("{one:?}") };
     assert_eq!(name, "tests/sub/list.test.json");
     assert!(differences.starts_with("stdout from byte 1 on: ") && !differences.contains("; "), "{differences}");
+    // So much is said of one, whatever volumes it names.
+    wanted = serde_json::from_str(&whole).unwrap();
+    wanted["after"] = (0..100).map(|at| (format!("{}{at}", "v".repeat(250)), json!({}))).collect();
+    machine.write(path, wanted.to_string());
+    let one = failed(&machine);
+    let [(_, differences)] = &one[..] else { panic!("{one:?}") };
+    assert!(differences.ends_with("; 90 more") && differences.len() < 10 * 300, "{differences}");
     machine.write(path, whole);
     check(&machine, &package).result("check");
     // Another component answers the same to all.
@@ -143,4 +150,26 @@ fn what_is_no_test_fails_the_check_by_its_name() {
     assert_eq!(check(&machine, &probe()).result("check")["tests"], 0);
     machine.run(["trust", "add", "--require", "signed", "*"]).result("trust add");
     check(&machine, &package).fault("TRUST_REQUIRED", 30);
+}
+
+#[test]
+fn a_package_has_so_many_tests() {
+    let machine = Machine::new();
+    let package = package::copy(&machine, "package").display().to_string();
+    for at in 0..1001 {
+        machine.write(&format!("package/tests/{at}.test.json"), "");
+    }
+    let is_refused = |code: &str| {
+        let fault = check(&machine, &package).fault("PACKAGE_INVALID", 2);
+        let first = &fault.details["diagnostics"][0];
+        assert_eq!((&first["file"], &first["code"]), (&json!("tests"), &json!(code)), "{fault:?}");
+    };
+    is_refused("TOO_MANY_FILES");
+    std::fs::remove_file(machine.path("package/tests/1000.test.json")).unwrap();
+    // What is read first is none, but for its size.
+    let fault = check(&machine, &package).fault("PACKAGE_INVALID", 2);
+    assert_eq!(fault.details["diagnostics"][0]["file"], "tests/0.test.json");
+    let large = std::fs::File::create(machine.path("package/tests/0.test.json")).unwrap();
+    large.set_len((64 << 20) + 1).unwrap();
+    is_refused("PACKAGE_TOO_LARGE");
 }

@@ -358,3 +358,22 @@ fn what_is_read_before_a_run_is_of_its_time() {
     // It is read once.
     assert_eq!(host.run(&package, &call(&["return-ok"])).unwrap().verdict, Verdict::Good);
 }
+
+#[test]
+fn tests_take_so_much_fuel_together() {
+    let (package, home) = (todo(), tempfile::tempdir().unwrap());
+    let host = Host::new(home.path().to_owned(), sandbox());
+    let store = Arc::new(MemoryStore::new(SecretKey::new([3; 32])));
+    let instance = host.instance_in(&package, &"default".parse().unwrap(), store, AT).unwrap();
+    let added = instance.run(&call(&["add", "milk"])).unwrap();
+    let session = instance.session(AT).unwrap();
+    let sealed = session.entry(&EntryName::Sequence(added.entry.sequence)).unwrap();
+    let case = host.case(&package, &session, &sealed).unwrap();
+    let mut fuel = added.outcome.fuel + 1;
+    for left in [1, 0] {
+        assert_eq!(host.try_case(&package, &case, AT, &mut fuel).unwrap(), Vec::<String>::new());
+        assert_eq!(fuel, left);
+    }
+    let refused = host.try_case(&package, &case, AT, &mut fuel).unwrap_err();
+    assert_eq!(refused.code(), ErrorCode::PackageInvalid, "{refused}");
+}

@@ -16,6 +16,7 @@ use hutch_model::instant::Instant;
 use hutch_model::invocation::Seed;
 use hutch_model::ledger::{EnvironmentRecord, Inputs, OutcomeRecord, Record, Sealed, SecretKey, StreamRecord};
 use hutch_model::limits::Limit;
+use hutch_model::manifest::VOLUMES_MAX;
 use hutch_model::names::PackagePath;
 use hutch_model::outcome::{Contract, Verdict};
 use hutch_model::snapshot::{
@@ -37,6 +38,13 @@ pub const CASE_BYTES_MAX: u64 = 4 << 20;
 const VALUE_BYTES_MAX: u64 = 8 * CASE_BYTES_MAX;
 /// What a file, folder or link takes in a test beside its name and its content.
 const ITEM_BYTES: u64 = 64;
+/// The most tests of a package, and their bytes together.
+const CASES_MAX: usize = 1000;
+const CASES_BYTES_MAX: u64 = 64 << 20;
+/// The fuel that the tests of a package may take together.
+pub const CASES_FUEL_MAX: u64 = 100_000_000_000;
+/// How many places are named in which a test came to something else.
+const DIFFERENCES: usize = 10;
 
 /// Bytes as a person reads them, if they are text.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -181,14 +189,15 @@ fn insert(objects: &mut MemoryObjects, folder: &Folder) -> Result<Node, NotACase
     }
 }
 
-fn trees(
-    objects: &mut MemoryObjects,
-    volumes: &BTreeMap<String, Folder>,
-) -> Result<BTreeMap<String, Digest>, NotACase> {
-    let mut trees = BTreeMap::new();
+fn trees(objects: &mut MemoryObjects, volumes: &BTreeMap<String, Folder>) -> Result<State, NotACase> {
+    if volumes.len() > VOLUMES_MAX {
+        return Err(wrong(format!("{} volumes, {VOLUMES_MAX} allowed", volumes.len())));
+    }
+    let mut trees = State::new();
     for (name, folder) in volumes {
+        let name = name.parse::<VolumeName>().map_err(|error| wrong(error.to_string()))?;
         if let Node::Folder { tree, .. } = insert(objects, folder)? {
-            trees.insert(name.clone(), tree);
+            trees.insert(name, tree);
         }
     }
     Ok(trees)
@@ -197,8 +206,8 @@ fn trees(
 /// What the volumes of a test are, by name, and what is in them.
 struct States {
     objects: MemoryObjects,
-    before: BTreeMap<String, Digest>,
-    after: BTreeMap<String, Digest>,
+    before: State,
+    after: State,
 }
 
 impl Case {
@@ -222,12 +231,21 @@ impl Case {
     /// The files of a package's tests, wherever below its folder `tests` they are, sorted by path. None is opened.
     ///
     /// # Errors
-    /// What makes a file unfit to be read, or a bound that is passed.
+    /// What makes a file unfit to be read, or a bound that is passed: there are at most 1000, of 64 MiB together.
     pub fn files(package: &Package) -> Result<Vec<PackageEntry>, PackageError> {
         let folder = PackagePath::parse(FOLDER);
         let folder = folder.map_err(|error| unfit(Code::PathInvalid, FOLDER, error.to_string()))?;
         let mut files = package.entries(&folder)?;
         files.retain(|entry| entry.file_bytes.is_some() && entry.path.as_str().ends_with(ENDING));
+        if files.len() > CASES_MAX {
+            let message = format!("{} tests, {CASES_MAX} allowed", files.len());
+            return Err(unfit(Code::TooManyFiles, FOLDER, message));
+        }
+        let bytes = files.iter().filter_map(|file| file.file_bytes).fold(0, u64::saturating_add);
+        if bytes > CASES_BYTES_MAX {
+            let message = format!("the tests have {bytes} bytes, {CASES_BYTES_MAX} allowed");
+            return Err(unfit(Code::PackageTooLarge, FOLDER, message));
+        }
         Ok(files)
     }
 
@@ -259,7 +277,7 @@ impl Case {
         Ok(call)
     }
 
-    /// Where a run came to something else.
+    /// Where a run came to something else, the first few places.
     fn differences(&self, states: &States, executed: &Executed) -> Result<Vec<String>, Failure> {
         let mut differences = Vec::new();
         match (&executed.verdict, executed.verdict.exit_status()) {
@@ -278,16 +296,22 @@ impl Case {
                 differences.push(format!("{name} from byte {at} on: {:?}, and not {:?}", rest(is), rest(&was)));
             }
         }
-        for name in states.after.keys().filter(|name| !executed.volumes.contains_key(*name)) {
-            differences.push(format!("volume {name}: the package has none of this name"));
+        for name in states.after.keys().map(VolumeName::as_str).filter(|name| !executed.volumes.contains_key(*name)) {
+            differences.push(format!("volume {}: the package has none of this name", short(name)));
         }
         for (name, volume) in &executed.volumes {
-            let wanted = states.after.get(name).unwrap_or(&volume.before);
+            let wanted = states.after.get(name.as_str()).unwrap_or(&volume.before);
             if volume.after != *wanted {
                 let changes = diff(&executed.all, wanted, &volume.after).map_err(RunError::from)?;
                 let first = changes.listed.first().map(|change| short(&change.path)).unwrap_or_default();
-                differences.push(format!("volume {name}: {} paths differ, the first {first}", changes.count()));
+                let (name, count) = (short(name), changes.count());
+                differences.push(format!("volume {name}: {count} paths differ, the first {first:?}"));
             }
+        }
+        let more = differences.len().saturating_sub(DIFFERENCES);
+        if more > 0 {
+            differences.truncate(DIFFERENCES);
+            differences.push(format!("{more} more"));
         }
         Ok(differences)
     }
@@ -388,7 +412,7 @@ impl Host {
         let bytes = serde_json::to_vec(&case).map_err(|error| none(error.to_string()))?;
         let States { before, after, .. } = Case::read(&bytes)?.states()?;
         let is_same = |(name, was, changed): &(&String, Digest, Option<Digest>)| {
-            before.get(*name) == Some(was) && after.get(*name) == changed.as_ref()
+            before.get(name.as_str()) == Some(was) && after.get(name.as_str()) == changed.as_ref()
         };
         if !volumes.iter().all(is_same) {
             return Err(none("its state can't be written as files"));
@@ -398,20 +422,28 @@ impl Host {
     }
 
     /// Makes a test's call by a package, in no instance, and says where it comes to something else: nowhere if it passes. `at` is the host's clock.
-    /// Changes nothing.
+    /// What it takes of fuel is taken from `fuel`, which is what tests may still take together ([`CASES_FUEL_MAX`]). Changes nothing else.
     ///
     /// # Errors
-    /// The host failed, or what the call comes to depends on it.
-    pub fn try_case(&self, package: &Package, case: &Case, at: Instant) -> Result<Vec<String>, Failure> {
+    /// The host failed, or what the call comes to depends on it; or no fuel is left, and nothing ran.
+    pub fn try_case(
+        &self,
+        package: &Package,
+        case: &Case,
+        at: Instant,
+        fuel: &mut u64,
+    ) -> Result<Vec<String>, Failure> {
+        if *fuel == 0 {
+            let message = "the tests before it took all the fuel that tests may take together".to_owned();
+            return Err(unfit(Code::TooManyFiles, FOLDER, message).into());
+        }
         let states = case.states()?;
         let mut state = State::new();
         for volume in package.manifest().volumes() {
-            let Some(tree) = states.before.get(volume.as_str()) else {
-                return Ok(vec![format!("volume {volume}: the test says nothing of it")]);
+            let Some((name, tree)) = states.before.get_key_value(volume.as_str()) else {
+                return Ok(vec![format!("volume {}: the test says nothing of it", short(volume.as_str()))]);
             };
-            let name = volume.as_str().parse::<VolumeName>();
-            let name = name.map_err(|source| Failure::Volume { name: volume.to_string(), source })?;
-            state.insert(name, *tree);
+            state.insert(name.clone(), *tree);
         }
         let store = Arc::new(MemoryStore::new(SecretKey::new([0; 32])));
         let session = self.session_of(store, &InstanceName::default(), package_record(package)?, at);
@@ -424,6 +456,7 @@ impl Host {
             Err(refused) => return Err(*refused.failure),
         };
         let executed = execute_over(&prepared, &Ground::of(&prepared, Arc::new(states.objects.clone()), &state))?;
+        *fuel = fuel.saturating_sub(executed.outcome.fuel);
         if !executed.outcome.unreproducible.is_empty() {
             return Err(none("its outcome depends on the host"));
         }
@@ -432,76 +465,5 @@ impl Host {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::{Value, json};
-
-    fn case() -> Value {
-        json!({
-            "arguments": ["list"],
-            "now": "2026-04-01T09:00:00Z",
-            "seed": "7",
-            "before": {"state": {
-                "a": {"modified": "2026-04-01T09:00:00.000000001Z", "is": {"file": {"text": "one"}}},
-                "b": {"modified": "1970-01-01T00:00:00Z", "is": {"folder": {
-                    "c": {"modified": "2026-04-01T09:00:00Z", "is": {"file": {"base64": "/w=="}}},
-                }}},
-                "d": {"modified": "2026-04-01T09:00:00Z", "is": {"link": "b/c"}},
-            }},
-            "exit_status": 0,
-            "stdout": {"text": "{}"},
-        })
-    }
-
-    fn read(case: &Value) -> Result<Case, NotACase> {
-        Case::read(case.to_string().as_bytes())
-    }
-
-    #[test]
-    fn a_state_is_the_same_as_files() {
-        let case = read(&case()).unwrap();
-        let States { objects, before, after } = case.states().unwrap();
-        assert_eq!(written(&objects, &before["state"]).unwrap(), case.before["state"]);
-        assert_eq!(after, BTreeMap::new());
-        assert_eq!(read(&serde_json::to_value(&case).unwrap()), Ok(case));
-    }
-
-    #[test]
-    fn what_is_no_test_is_refused() {
-        let other = |place: &str, value: Value| {
-            let mut case = case();
-            *case.pointer_mut(place).unwrap() = value;
-            read(&case)
-        };
-        for (place, value) in [
-            ("/stdout", json!({"base64": "="})),
-            ("/stdout", json!("{}")),
-            ("/exit_status", json!(256)),
-            ("/now", json!("today")),
-            ("/before/state/d/is", json!({"link": ""})),
-            ("/before/state/d/is", json!({"link": "x".repeat(70_000)})),
-            ("/before/state/d/is", json!({"pipe": ""})),
-            ("/before/state", json!({"..": {"modified": "1970-01-01T00:00:00Z", "is": {"link": "a"}}})),
-        ] {
-            assert!(other(place, value.clone()).is_err(), "{place}: {value}");
-        }
-        let mut more = case();
-        more["fuel"] = json!(1);
-        assert!(read(&more).is_err(), "a field was passed over");
-    }
-
-    #[test]
-    fn a_test_is_read_up_to_so_many_bytes() {
-        let of = |bytes: usize| {
-            let text = case().to_string();
-            Case::read(format!("{text}{}", " ".repeat(bytes - text.len())).as_bytes())
-        };
-        let most = usize::try_from(CASE_BYTES_MAX).unwrap();
-        assert!(of(most).is_ok());
-        assert!(of(most + 1).unwrap_err().to_string().contains("4194304 allowed"));
-        // Many small values take many times their bytes.
-        let mut many = case();
-        many["arguments"] = json!(vec![0; 1_500_000]);
-        assert!(read(&many).unwrap_err().to_string().contains("of memory"));
-    }
-}
+#[path = "case_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@ use super::open_package;
 use crate::flags::global::Global;
 use crate::machine::surroundings;
 use crate::refusal::fault::Fault;
-use hutch::case::Case;
+use hutch::case::{CASES_FUEL_MAX, Case};
 use hutch::{Sealed, Session};
 use hutch_documents::ledger::tested_value;
 use hutch_model::error_code::ErrorCode;
@@ -41,11 +41,12 @@ pub(super) fn tried(global: &Global, word: &Path) -> Result<usize, Fault> {
     let package = open_package(global, word, None)?;
     let (host, at) = (surroundings::host(global)?, surroundings::now());
     let files = Case::files(&package)?;
-    let (mut failed, mut count) = (Vec::new(), 0_usize);
+    let (mut failed, mut count, mut fuel) = (Vec::new(), 0_usize, CASES_FUEL_MAX);
     for file in &files {
         let case = Case::of(&package, file)?;
         let test = file.path.to_string();
-        let differences = host.try_case(&package, &case, at).map_err(|failure| Fault::from(failure).of(&test))?;
+        let tried = host.try_case(&package, &case, at, &mut fuel);
+        let differences = tried.map_err(|failure| Fault::from(failure).of(&test))?;
         if !differences.is_empty() {
             count += 1;
             failed.push(Failed { test, differences });

@@ -7,6 +7,7 @@ mod read;
 
 use crate::command_line::EntryCommand;
 use crate::diagnostic::{Diagnostic, Position};
+use crate::fields::NAMES_MAX;
 use crate::limits::Limit;
 use crate::names::{CommandPath, EnvironmentName, PackagePath, SkillName, Slug};
 use crate::node::Node;
@@ -15,6 +16,8 @@ use std::collections::BTreeMap;
 
 /// The manifest's file, in the root of the package.
 pub const MANIFEST_FILE: &str = "APP.md";
+/// The most volumes of a package.
+pub const VOLUMES_MAX: usize = NAMES_MAX;
 
 /// Whether the application has commands about scheduling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
