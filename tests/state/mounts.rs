@@ -550,15 +550,23 @@ fn a_run_that_waits_in_vain_for_the_lock_on_granted_folders_is_in_the_ledger() {
     assert_eq!(granted.home.run(&run("10min")).status, 0);
 }
 
-/// What a killed run left in a folder, whosever it was: here a copy of that, whose instance is nowhere. Nothing is read or changed there until a person
-/// lets go of it, and nobody else's folder keeps anybody out.
+/// What a killed run left in a folder, whosever it was: here one whose instance is nowhere. Nothing is read or changed there until a person
+/// lets go of it. What was copied there from elsewhere under such a name keeps nobody out.
 #[test]
 fn a_folder_with_what_a_killed_run_left_is_granted_once_that_is_let_go_of() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
     let granted = granted();
     let name = ".hutch-0123456789abcdef0123456789abcdef";
     let left = granted.folder.join(name);
     fs::create_dir(&left).expect("no folder");
-    fs::write(left.join("journal"), "of nobody").expect("not written");
+    fs::write(left.join("journal"), "{}").expect("not written");
+    granted.good(":rw", &["read-file", "mnt/a.txt"]);
+    let numbers = [&granted.folder, &left].map(|folder| fs::metadata(folder).expect("no folder").ino());
+    let journal = format!("{}\n{{\"within\":[{},{}],", "0".repeat(64), numbers[0], numbers[1]);
+    fs::write(left.join("journal"), &journal).expect("not written");
+    for (path, mode) in [(left.clone(), 0o700), (left.join("journal"), 0o600)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("not set");
+    }
     let before = granted.tree();
     let beside = |access: &str, folder: PathBuf, guest: &[&str]| {
         let mount = format!("{}:mnt{access}", folder.display());
@@ -572,6 +580,8 @@ fn a_folder_with_what_a_killed_run_left_is_granted_once_that_is_let_go_of() {
         let (status, error) = beside(access, folder, &guest);
         assert_eq!((status, &error["code"]), (30, &json!("CONFLICT")), "{guest:?}: {error}");
         assert!(error["message"].as_str().unwrap().contains(name), "{error}");
+        // The same call is refused again.
+        assert_eq!((&error["details"]["left"], &error["fixes"]), (&json!(true), &Value::Null), "{error}");
     }
     // From far above it shows where the guest goes.
     let outer = granted.home.path().join("outer");
@@ -584,7 +594,7 @@ fn a_folder_with_what_a_killed_run_left_is_granted_once_that_is_let_go_of() {
     assert_eq!(granted.tree(), before);
     let folder = left.display().to_string();
     granted.home.json(&["gc", "--yes", "--unsettled", &folder, "probe"]);
-    assert_eq!(fs::read_to_string(left.join("journal.left")).expect("gone"), "of nobody");
+    assert_eq!(fs::read_to_string(left.join("journal.left")).expect("gone"), journal);
     granted.good(":rw", &["remove", "mnt/a.txt"]);
 }
 

@@ -91,7 +91,7 @@ impl Ground {
     /// Why a run over it came to nothing.
     fn failure(&self, prepared: &Prepared, error: RunError) -> Failure {
         let staged = |(name, objects): (&String, &Arc<MountObjects>)| {
-            Some((prepared.mounts.get(name)?, objects.staged()?.clone()))
+            Some((prepared.mounts.get(name)?, objects.staged()?.to_owned()))
         };
         let staged = self.granted.iter().find_map(staged);
         match (error, staged) {

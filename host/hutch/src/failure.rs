@@ -356,12 +356,9 @@ impl From<PackError> for Failure {
 }
 
 impl Failure {
-    /// A granted folder around which a run, whosever it is, has begun to place what it changed, and has not ended: by the path of its
-    /// staging folder, and whether it lives.
-    pub(crate) fn staged(folder: String, (staging, live): &(String, bool)) -> Failure {
-        if *live {
-            return StoreError::Busy { at: staging.clone() }.into();
-        }
+    /// A granted folder around which a run, whosever it is, had begun to place what it changed, and did not live: by the path of its
+    /// staging folder.
+    pub(crate) fn staged(folder: String, staging: &str) -> Failure {
         let reason =
             format!("a run that was cut short left it half changed, and what was there before is in {staging}");
         Failure::Mount { path: folder, reason, changed: true, denied: false, left: true }
@@ -469,7 +466,7 @@ impl Failure {
             Failure::Mount { path, left, .. } => {
                 let report = report.detail("folder", path.as_str()).detail("kept", false);
                 match left {
-                    true => report.suggest(
+                    true => report.detail("left", true).suggest(
                         "call the instance whose run that was (hutch doctor names it), which puts back what it can; see unsettled in hutch state diff; who needs none of that folder lets go of it with hutch gc --unsettled FOLDER",
                     ),
                     false => report,

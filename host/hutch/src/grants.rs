@@ -12,7 +12,6 @@ use hutch_model::ledger::{EntryKind, FolderRecord, Record, Sealed, SecretKey, Vo
 use hutch_model::snapshot::{Changes, MemoryObjects, Objects};
 use hutch_store::{InstanceLock, StoreError, Transaction};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// One granted folder that a run changes.
 pub(crate) struct Granted<'a> {
@@ -98,7 +97,7 @@ impl Session {
             Some(lock) => self.recover_before(lock, granted).map_err(refused)?,
             None => Vec::new(),
         };
-        self.expect_placed(granted.iter().map(|granted| granted.mount), Duration::ZERO).map_err(refused)?;
+        self.expect_placed(granted.iter().map(|granted| granted.mount)).map_err(refused)?;
         self.expect_head(record).map_err(refused)?;
         let folders = self.folder_records(record, &wanted).map_err(refused)?;
         let intent = Record { kind: EntryKind::Intent, volumes: BTreeMap::new(), kept: false, ..record.clone() };

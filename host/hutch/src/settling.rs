@@ -2,7 +2,7 @@
 //! instance next, named as long as that can't be done, and let go of by whoever says so.
 
 use crate::failure::Failure;
-use crate::mount::{Mount, Seal, Staged, left_at, let_go, recover};
+use crate::mount::{Mount, Seal, Staged, left_at, recover};
 use crate::session::Session;
 use hutch_folder::Hands;
 use hutch_model::error_code::ErrorCode;
@@ -13,7 +13,6 @@ use hutch_store::{InstanceLock, StoreError, wait_for};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
-use std::time::Duration;
 
 /// A run that may have left something in granted folders.
 struct Left {
@@ -53,7 +52,7 @@ impl Session {
                 self.expect_settled(&self.head()?.open, mounts.iter().copied())?;
             }
         }
-        self.expect_placed(mounts, self.wait)
+        self.expect_placed(mounts)
     }
 
     /// Refuses a granted folder in which, or above which, a run of whichever instance has begun to place what it changed, and has not
@@ -61,26 +60,30 @@ impl Session {
     ///
     /// # Errors
     /// As above.
-    pub(crate) fn expect_placed<'m>(
-        &self,
-        mounts: impl IntoIterator<Item = &'m Mount>,
-        wait: Duration,
-    ) -> Result<(), Failure> {
-        for mount in mounts {
-            let mut last = None;
-            // `None` as long as all of them live.
-            let found = wait_for(wait, || {
-                let found = mount.staged();
-                let left = found.iter().find(|(_, live)| !live).cloned();
-                last = found.into_iter().next();
-                Ok((left.is_some() || last.is_none()).then_some(left))
-            })?;
-            let staged: Option<Staged> = found.unwrap_or(last);
-            if let Some(staged) = staged {
-                return Err(Failure::staged(mount.path().display().to_string(), &staged));
+    pub(crate) fn expect_placed<'m>(&self, mounts: impl IntoIterator<Item = &'m Mount>) -> Result<(), Failure> {
+        let staged = |mount: &'m Mount| mount.staged().into_iter().map(move |staged| (mount, staged));
+        let around: Vec<(&Mount, Staged)> = mounts.into_iter().flat_map(staged).collect();
+        let mut live = None;
+        // `None` as long as one of them lives, and none is left.
+        let left = wait_for(self.wait, || {
+            live = None;
+            for (mount, staged) in &around {
+                match staged.is_live() {
+                    Some(true) => live = Some(staged),
+                    Some(false) => return Ok(Some(Some((mount, staged)))),
+                    None => {}
+                }
             }
+            Ok(live.is_none().then_some(None))
+        })?;
+        match (left, live) {
+            (Some(Some((mount, left))), _) => {
+                let folder = mount.path().display().to_string();
+                Err(Failure::staged(folder, left.path()))
+            }
+            (None, Some(staged)) => Err(StoreError::Busy { at: staged.path().to_owned() }.into()),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     pub(crate) fn expect_settled<'m>(
@@ -174,8 +177,7 @@ impl Session {
 
     /// Lets go of runs that could not be ended: what they have left in these folders, as [`unsettled`](Session::unsettled) names them, is
     /// put back and removed no more, and stays where it is. Where the ledger does not say yet what came of the run, that is written down.
-    /// What a run of another instance has left, or a copy of that, is let go of by its path: from then on it keeps no run from the folder
-    /// around it.
+    /// What a run of another instance has left is let go of by its path: from then on it keeps no run from the folder around it.
     ///
     /// # Errors
     /// No such run has left one of them, or it has left another one too ([`Failure::Path`]), and nothing is let go of; another process is
@@ -208,7 +210,7 @@ impl Session {
             others.push((folder, staging));
         }
         for (folder, staging) in others.iter().filter(|_| self.keeps()) {
-            let_go(staging).map_err(|error| {
+            staging.let_go().map_err(|error| {
                 let (path, kind, reason) = ((*folder).clone(), error.kind(), error.to_string());
                 let denied = matches!(kind, io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem);
                 Failure::Mount { path, reason, changed: false, denied, left: false }
@@ -223,7 +225,7 @@ impl Session {
         // Where that can't be said, the folder around it is refused once more, and this is asked again.
         for place in gone.iter().flat_map(Left::places).filter(|_| self.keeps()) {
             if let Some(staging) = left_at(Path::new(&place)) {
-                let _ = let_go(&staging);
+                let _ = staging.let_go();
             }
         }
         for Left { intent, folders, .. } in gone.into_iter().filter(|left| !left.is_closed) {

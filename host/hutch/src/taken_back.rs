@@ -134,7 +134,7 @@ impl Session {
             let mounts = kept.folders.iter().map(|(name, folder)| folder.mount.argument(name)).collect();
             return Err(Failure::FolderNotGranted { sequence: change.change, mounts });
         };
-        self.expect_placed(mounts.values(), self.wait)?;
+        self.expect_placed(mounts.values())?;
         let (mut made, mut layers, mut trees) =
             (MemoryObjects::default(), vec![kept.clone() as Arc<dyn Objects>], Vec::new());
         for (name, folder, mount) in granted {

@@ -152,7 +152,8 @@ pub(crate) fn again<'l>(report: ErrorReport, line: impl Into<Option<&'l CallLine
         ErrorCode::ConfirmationRequired => {
             fixed(report, line.with_flag("--yes"), "makes the call; only after the user agreed to it", "high")
         }
-        ErrorCode::Conflict if line.is_command(&["run", "replay"]) => {
+        // What was left half changed is so the next time too.
+        ErrorCode::Conflict if line.is_command(&["run", "replay"]) && !report.details.contains_key("left") => {
             let more = retries.saturating_mul(10).max(3).to_string();
             fixed(report, line.with_option("--retry", &more), "makes the call on the new state", "low")
         }

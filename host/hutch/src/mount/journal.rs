@@ -27,6 +27,9 @@ pub(super) const LEFT_NAME: &str = "journal.left";
 /// The most bytes of a journal; what takes more is not begun.
 const BYTES_MAX: u64 = 1 << 30;
 
+/// More than its seal and the numbers take that its plan begins with.
+const HEAD_BYTES: u64 = 256;
+
 /// One change, and what it takes to take it back.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Operation {
@@ -131,6 +134,9 @@ impl From<Looked> for Stamp {
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Journal {
+    /// The number of the granted folder, and that of the staging folder in it which holds this. It comes first: see [`is_within`].
+    #[serde(default)]
+    within: (u64, u64),
     /// The name of each staging folder.
     pub(super) staging: String,
     /// The folders below the granted one that hold a staging folder: one for each file system; the first is the granted one.
@@ -143,7 +149,8 @@ pub(super) struct Journal {
 
 impl Journal {
     pub(super) fn new(staging: &str) -> Journal {
-        Journal { staging: staging.to_owned(), places: Vec::new(), operations: Vec::new(), devices: Vec::new() }
+        let (within, staging) = ((0, 0), staging.to_owned());
+        Journal { within, staging, places: Vec::new(), operations: Vec::new(), devices: Vec::new() }
     }
 
     /// The staging folder on the file system of the folder that holds `path`: the number of one that is there, or of one that is
@@ -152,6 +159,8 @@ impl Journal {
         let device = |folder: &Dir| folder.dir_metadata().map(|metadata| Stamp::of(&metadata).device);
         if self.places.is_empty() {
             hands.create_private_folder(root, &self.staging)?;
+            let made = look(root, &self.staging)?.ok_or(io::ErrorKind::NotFound)?;
+            self.within = (Stamp::of(&root.dir_metadata()?).inode, made.inode);
             self.places.push(String::new());
             self.devices.push(device(root)?);
         }
@@ -214,7 +223,7 @@ impl Journal {
         let file = hands.create_private_file(&staging, STAGED_NAME)?;
         hands.write(&file, &bytes)?;
         hands.sync(&file)?;
-        // Where there are no locks, or an open file can't be removed, it is taken for one of a run that did not live.
+        // Where there are no locks, or an open file can't be removed, it tells others nothing.
         let is_held = cfg!(unix) && file.try_lock().is_ok();
         hands.place((&staging, STAGED_NAME), (&staging, NAME))?;
         #[cfg(unix)]
@@ -309,6 +318,16 @@ impl Journal {
         let goes = |of: &Operation| !matches!(of.what, What::Place(_) | What::MoveFolder { .. } | What::Time { .. });
         comes || operation("old-").is_some_and(goes)
     }
+}
+
+/// Whether an open file begins as a journal does that was written in the staging folder with the second of these numbers, in a granted one
+/// with the first. Of a copy both are others, as good as always. Its seal is not looked at: only one instance can.
+pub(super) fn is_within(file: &File, (folder, staging): (u64, u64)) -> bool {
+    let mut head = Vec::new();
+    let read = file.take(HEAD_BYTES).read_to_end(&mut head);
+    let plan = head.iter().position(|byte| *byte == b'\n').and_then(|at| head.get(at + 1..));
+    let begins = format!("{{\"within\":[{folder},{staging}],");
+    read.is_ok() && plan.is_some_and(|plan| plan.starts_with(begins.as_bytes()))
 }
 
 /// Puts what lies in the staging folder under the name `comes` in the place of the file or link that looks like `stamp`: in one step, or,

@@ -34,7 +34,7 @@ pub(crate) use journal::recover;
 pub(crate) use kept::{Keeping, Kept, KeptChange, KeptFolder, KeptForm, KeptName, KeptThing, keep};
 pub(crate) use objects::MountObjects;
 pub(crate) use seal::{Seal, staging_name};
-pub(crate) use staged::{Staged, left_at, let_go};
+pub(crate) use staged::{Staged, left_at};
 
 use acting::Acting;
 use cap_std::fs::Dir;

@@ -3,7 +3,7 @@
 //! changed meanwhile can't be had, so that no guest sees half of one version and half of another. A look tells that only of a file that
 //! was old when it was read; what was read of a younger one is held against the file once more ([`Objects::check`]).
 
-use super::{Identity, STAGING, Staged, staged};
+use super::{Identity, STAGING, Staged};
 use cap_std::fs::Dir;
 use hutch_folder::{Form, Stamp, link_target, list_at_most, look, now_ns, open_file, open_folder, stays_inside};
 use hutch_model::digest::{Digest, Hasher, Kind};
@@ -90,8 +90,8 @@ pub(crate) struct MountObjects {
     /// What was read of files that could have been written twice with one look: node, number of the chunk, and its name. Grows by one for
     /// each chunk, whose price is the guest's.
     young: Mutex<BTreeMap<(u32, u64), Digest>>,
-    /// What another run has begun to place where the guest went, and not ended: nothing more is shown then.
-    staged: OnceLock<Staged>,
+    /// The staging folder of a run that was cut short, where the guest went: nothing more is shown then.
+    staged: OnceLock<String>,
     /// The clock that files are stamped with.
     pub(super) now_ns: fn() -> u64,
 }
@@ -119,8 +119,8 @@ impl MountObjects {
     }
 
     /// What kept a run from being shown more of it.
-    pub(crate) fn staged(&self) -> Option<&Staged> {
-        self.staged.get()
+    pub(crate) fn staged(&self) -> Option<&str> {
+        self.staged.get().map(String::as_str)
     }
 
     /// The folder itself.
@@ -207,14 +207,16 @@ impl MountObjects {
             if paid > self.memory_bytes {
                 return Ok((found, false));
             }
-            if text.starts_with(STAGING)
-                && let Some(live) = staged::is_live(folder, &text)
-            {
-                let at = self.at.join(self.nodes().path(node)).join(&text);
-                let (at, _) = self.staged.get_or_init(|| (at.display().to_string(), live));
-                return Err(io::Error::other(at.as_str()));
+            if text.starts_with(STAGING) {
+                let at = self.at.join(self.nodes().path(node));
+                // What a run that lives changes is as what any other program changes meanwhile.
+                if let Some(left) = Staged::at(folder, &at, &text).filter(|staged| staged.is_live() == Some(false)) {
+                    let at = self.staged.get_or_init(|| left.path().to_owned());
+                    return Err(io::Error::other(at.as_str()));
+                }
+                continue;
             }
-            if text.starts_with(STAGING) || Name::new(&text).is_err() {
+            if Name::new(&text).is_err() {
                 continue;
             }
             // What nobody can look at, nobody is shown: the rest is there all the same.
@@ -328,7 +330,7 @@ impl Objects for MountObjects {
         let unreadable = |error: io::Error| {
             let at = self.at.join(&path).display().to_string();
             match (self.staged(), error.kind()) {
-                (Some((at, _)), _) => ObjectError { digest: *digest, kind, lack: Lack::Changed(at.clone()) },
+                (Some(at), _) => ObjectError { digest: *digest, kind, lack: Lack::Changed(at.to_owned()) },
                 (None, io::ErrorKind::PermissionDenied) => {
                     ObjectError { digest: *digest, kind, lack: Lack::Denied(at) }
                 }

@@ -311,7 +311,7 @@ fn a_folder_that_another_instance_left_half_changed_is_granted_to_no_run() {
     let Node::Folder { tree, .. } = root.get("d").unwrap().node else { unreachable!() };
     let error = read_tree(&*shown, &tree).unwrap_err();
     assert!(matches!(&error.lack, Lack::Changed(at) if at.ends_with(&staging)), "{error}");
-    assert!(shown.staged().is_some_and(|(at, live)| at.ends_with(&staging) && !live));
+    assert!(shown.staged().is_some_and(|at| at.ends_with(&staging)));
     assert_eq!(granted.all(), stands);
     std::fs::remove_dir(granted.at("d/e")).unwrap();
     setting.session.recover().unwrap();
@@ -319,8 +319,8 @@ fn a_folder_that_another_instance_left_half_changed_is_granted_to_no_run() {
     stranger.session.check_settled([&half]).unwrap();
 }
 
-/// While a run lives that places its changes, others wait for it, and are told so when that takes too long; a staging folder in which nothing
-/// was placed yet, or of which all is done, holds up nobody.
+/// While a run lives that places its changes, others wait for it as they begin and before they place their own, and are told so when that takes
+/// too long.
 #[test]
 fn what_a_run_is_placing_is_waited_for() {
     let (setting, granted, stranger) = (Setting::new(), Granted::new(BEFORE), Setting::new());
@@ -329,29 +329,92 @@ fn what_a_run_is_placing_is_waited_for() {
     let staging = staging_name(&key, &mount.real_path(), &Digest::from_bytes([9; 32]));
     let intent = setting.intent(&mount, &staging, mount.identity());
     let seal = Seal::of(&key, intent, &mount.real_path(), &staging).unwrap();
-    let ran = ran(&mount, AFTER);
+    let placed = ran(&mount, AFTER);
     let lock = setting.session.dir.as_ref().unwrap().try_lock_grants().unwrap().unwrap();
-    let wishes = ran.wishes(&mount).unwrap();
-    let carry = Carry::stage(&mount, &ran.objects, (&wishes, &ran.seen), seal, Hands::default()).unwrap();
+    let wishes = placed.wishes(&mount).unwrap();
+    let carry = Carry::stage(&mount, &placed.objects, (&wishes, &placed.seen), seal, Hands::default()).unwrap();
     let carried = carry.apply().unwrap();
     for session in [&setting.session, &stranger.session] {
+        let begun = std::time::Instant::now();
         let busy = session.check_settled([&mount]).unwrap_err();
+        assert!(begun.elapsed() >= session.wait, "{:?}", begun.elapsed());
         assert_eq!(busy.code(), ErrorCode::InstanceBusy, "{busy}");
         assert!(busy.to_string().contains(&staging), "{busy}");
     }
+    // A guest that was started before is shown what stands there, and what it leaves is placed once the other is done.
+    let Ran { objects: all, change, seen } = &ran(&mount, &[("a", "evil"), ("c", "2"), ("d", "3")]);
+    let (known, session) = (Default::default(), &stranger.session);
+    let wanted = [crate::grants::Granted { name: "mnt", mount: &mount, change, seen, known: &known }];
+    let record = Record { kept: true, ..session.record(EntryKind::Run) };
+    let commit = || session.commit_with_folders(&record, &MemoryObjects::default(), (all, &[]), (&wanted, None));
+    let (begun, last) = (std::time::Instant::now(), session.head().unwrap().last.sequence);
+    let (busy, _) = commit().err().unwrap();
+    assert!(begun.elapsed() >= session.wait, "{:?}", begun.elapsed());
+    assert_eq!((busy.code(), session.head().unwrap().last.sequence), (ErrorCode::InstanceBusy, last), "{busy}");
+    assert!(!granted.at("d").exists());
     carried.finish();
     for session in [&setting.session, &stranger.session] {
         session.check_settled([&mount]).unwrap();
     }
+    commit().map_err(|(failure, _)| failure).unwrap();
+    assert_eq!(granted.files()["d"], "3");
     drop(lock);
+}
+
+/// A staging folder in which nothing was placed yet, of which all is done, or of which somebody let go.
+#[test]
+fn what_is_not_being_placed_keeps_nobody_out() {
+    let (setting, granted, stranger) = (Setting::new(), Granted::new(BEFORE), Setting::new());
+    let mount = granted.mount();
+    let staging = granted.at(&setting.end_in_the_middle(&mount, mount.identity()));
     for journal in ["journal.new", "journal.done", "journal.left"] {
-        let path = format!("{staging}/{journal}");
-        let granted = Granted::new(&[(path.as_str(), "")]);
-        stranger.session.check_settled([&granted.mount()]).unwrap();
+        stranger.session.check_settled([&mount]).unwrap_err();
+        std::fs::rename(staging.join("journal"), staging.join(journal)).unwrap();
+        stranger.session.check_settled([&mount]).unwrap();
+        std::fs::rename(staging.join(journal), staging.join("journal")).unwrap();
     }
 }
 
-/// What was copied along with its folder, or of which the instance is gone: it is let go of by its path, by any instance, and nothing else is.
+/// A copy, by whatever program, does not say that the folder it lies in is half changed, and nobody else's lock is waited for: what a run made it
+/// made there, for itself alone.
+#[test]
+fn what_no_run_made_where_it_lies_keeps_nobody_out() {
+    let (setting, granted, stranger) = (Setting::new(), Granted::new(BEFORE), Setting::new());
+    let mount = granted.mount();
+    let staging = setting.end_in_the_middle(&mount, mount.identity());
+    let elsewhere = Granted::new(BEFORE);
+    let copied = |to: PathBuf| {
+        hutch_folder::private_folders().create(&to).unwrap();
+        std::fs::copy(granted.at(&staging).join("journal"), to.join("journal")).unwrap();
+    };
+    copied(elsewhere.at(&staging));
+    stranger.session.check_settled([&elsewhere.mount()]).unwrap();
+    let shown = elsewhere.mount().objects("mnt", 1 << 20);
+    read_tree(&*shown, &shown.root()).unwrap();
+    let left = elsewhere.at(&staging).display().to_string();
+    assert_eq!(stranger.session.let_go(&[left]).unwrap_err().code(), ErrorCode::NotFound);
+    let set = |path: &Path, mode| {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
+        std::fs::set_permissions(path, mode).unwrap();
+    };
+    let (folder, journal) = (granted.at(&staging), granted.at(&staging).join("journal"));
+    let held = std::fs::File::open(&journal).unwrap();
+    for (path, open, own) in [(&folder, 0o755, 0o700), (&journal, 0o644, 0o600)] {
+        set(path, open);
+        held.lock().unwrap();
+        stranger.session.check_settled([&mount]).unwrap();
+        held.unlock().unwrap();
+        set(path, own);
+        assert_eq!(stranger.session.check_settled([&mount]).unwrap_err().code(), ErrorCode::Conflict);
+    }
+    // Beside the one that it is a copy of, too.
+    copied(granted.at(".hutch-0123456789abcdef0123456789abcdef"));
+    setting.session.recover().unwrap();
+    assert!(!folder.exists());
+    stranger.session.check_settled([&mount]).unwrap();
+}
+
+/// What a run left of which the instance is gone: it is let go of by its path, by any instance, and nothing else is.
 #[test]
 fn what_another_instance_left_is_let_go_of_by_its_path() {
     let (setting, granted, stranger) = (Setting::new(), Granted::new(BEFORE), Setting::new());
@@ -364,9 +427,13 @@ fn what_another_instance_left_is_let_go_of_by_its_path() {
         assert_eq!(refused.code(), ErrorCode::NotFound, "{wrong}");
     }
     assert_eq!(granted.all(), stands);
+    // What has the name already that the journal gets stays.
+    std::fs::write(granted.at(&staging).join("journal.left"), "a person's own").unwrap();
     stranger.session.let_go(&[left]).unwrap();
     stranger.session.check_settled([&mount]).unwrap();
-    assert_eq!(granted.files()["a"], "evil");
+    let files = granted.files();
+    assert_eq!((files["a"].as_str(), files[&format!("{staging}/journal.left")].as_str()), ("evil", "a person's own"));
+    assert!(granted.at(&staging).join("journal.left-1").exists());
     // The run's own instance moves nothing there any more, and says so.
     let stands = granted.all();
     setting.session.recover().unwrap();

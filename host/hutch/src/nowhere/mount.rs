@@ -50,9 +50,6 @@ impl Mount {
 
 pub(crate) enum MountObjects {}
 
-/// What another run has begun to place, and whether it lives.
-pub(crate) type Staged = (String, bool);
-
 /// What is known of something that comes again: nothing does.
 pub(crate) enum Known {}
 
@@ -61,7 +58,7 @@ impl MountObjects {
         match *self {}
     }
 
-    pub(crate) fn staged(&self) -> Option<&Staged> {
+    pub(crate) fn staged(&self) -> Option<&str> {
         match *self {}
     }
 }
