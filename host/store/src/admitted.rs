@@ -63,7 +63,11 @@ fn places(taken: &BTreeMap<u64, u64>, unknown: u64) -> impl Iterator<Item = u64>
 /// As it is written.
 pub fn admitted_text(Admitted { packages, taken, unknown }: &Admitted) -> Value {
     let digest = digest(packages, places(taken, *unknown));
-    json!({ "packages": packages, "taken": taken, "unknown": unknown, "digest": digest })
+    let mut text = json!({ "packages": packages, "taken": taken, "digest": digest });
+    if *unknown > 0 {
+        text["unknown"] = json!(unknown);
+    }
+    text
 }
 
 /// What was written.

@@ -29,7 +29,7 @@ use hutch_folder::Stamp;
 use hutch_model::names::Slug;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// At what distance a lock that another process holds is tried again.
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
@@ -284,16 +284,17 @@ pub fn wait_for<T>(
     wait: Duration,
     mut attempt: impl FnMut() -> Result<Option<T>, StoreError>,
 ) -> Result<Option<T>, StoreError> {
-    let mut waited = Duration::ZERO;
+    #[expect(clippy::disallowed_methods, reason = "how long somebody waits is no time of the day")]
+    let begun = Instant::now();
     loop {
         let had = attempt()?;
+        let waited = begun.elapsed();
         if had.is_some() || waited >= wait {
             return Ok(had);
         }
         let pause = LOCK_PAUSE.min(wait - waited);
         #[expect(clippy::disallowed_methods, reason = "the system has no lock that is waited for with a limit")]
         std::thread::sleep(pause);
-        waited += pause;
     }
 }
 
@@ -313,6 +314,21 @@ mod tests {
         drop(held);
         assert!(dir.try_lock_grants().unwrap().is_some());
         drop(inherited);
+    }
+
+    /// What an attempt itself takes is waited, too.
+    #[test]
+    fn an_attempt_is_not_made_again_after_the_time_to_wait() {
+        let (wait, mut made) = (Duration::from_millis(5), 0);
+        let had = wait_for(wait, || {
+            made += 1;
+            let begun = Instant::now();
+            while begun.elapsed() < wait {
+                std::hint::spin_loop();
+            }
+            Ok(None::<()>)
+        });
+        assert!(matches!((had, made), (Ok(None), 1)), "{made}");
     }
 
     #[test]

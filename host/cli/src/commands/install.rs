@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 #[derive(Debug, Args)]
 pub(crate) struct InstallArguments {
-    /// The name of one that came with hutch, a folder with APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of
+    /// A name that came with hutch, a folder with APP.md, a packed file, oci://HOST/REPOSITORY:TAG, or store:SLUG of
     /// HUTCH_STORE's database; of an installed one the slug, for where it came from; with --lock the slugs to lock, or all
     #[arg(value_name = "PACKAGE")]
     pub(super) packages: Vec<PathBuf>,
