@@ -32,6 +32,9 @@ const ALL_WAITING_MAX: usize = 256;
 /// then may come to more.
 const ANSWERS_BYTES_MAX: usize = 128 << 20;
 
+/// Who has less than this that is not sent is answered whatever others have.
+const ANSWERED_BYTES: usize = 1 << 20;
+
 /// Who asks.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct By {
@@ -140,8 +143,11 @@ impl Queue {
     /// Whether so much of what this caller was answered is sent that it may be answered more.
     fn may_answer(&self, lane: &str) -> bool {
         let own = self.unsent.get(lane).copied().unwrap_or(0);
-        let others = self.unsent.values().sum::<usize>() - own;
-        may_hold(own, 1, others, ANSWERS_BYTES_MAX)
+        // What one has beyond its share, because its calls had begun, is nobody else's.
+        let share =
+            |(name, bytes): (&Arc<str>, &usize)| if **name == *lane { 0 } else { (*bytes).min(ANSWERS_BYTES_MAX / 2) };
+        let others = self.unsent.iter().map(share).sum();
+        own < ANSWERED_BYTES || may_hold(own, 1, others, ANSWERS_BYTES_MAX)
     }
 
     /// A call that was taken has ended.

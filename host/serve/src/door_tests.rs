@@ -143,12 +143,17 @@ fn nothing_more_is_carried_out_for_who_reads_no_answers() {
     assert_eq!([pop(), pop()], [Some(2), None], "two have their share");
     drop(other);
     assert_eq!([pop(), pop()], [Some(1), None]);
-    // Where all is taken, there is nothing for who has none either.
-    let all = door.hold(&lane("three"), ANSWERS_BYTES_MAX);
+    // Who has little is answered whatever others have, and what one has beyond its share takes nothing from anybody.
+    let all = ["three", "four"].map(|name| door.hold(&lane(name), 3 * ANSWERS_BYTES_MAX));
     drop(held);
+    let little = door.hold(&lane("one"), ANSWERED_BYTES - 1);
+    assert_eq!(pop(), Some(0));
+    let more = door.hold(&lane("one"), 1);
     assert_eq!(pop(), None);
-    drop(all);
-    assert_eq!([pop(), pop()], [Some(0), Some(3)]);
+    let [three, _four] = all;
+    drop(three);
+    assert_eq!(pop(), Some(3));
+    drop((little, more, _four));
     assert!(door.0.queue().unsent.is_empty());
     // What is stopped is answered all the same.
     let _held = door.hold(&lane("one"), ANSWERS_BYTES_MAX);
