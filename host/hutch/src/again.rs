@@ -83,7 +83,7 @@ impl Host {
             .prepare_again(package, recorded, session, grants)
             .map_err(|failure| (failure, Some(Box::new(record.clone()))))?;
         prepared.record.confirmed = grants.confirmed;
-        match self.confirm(package, session, (sequence, record.kind), &mut prepared) {
+        match self.confirm(package, session, (sequence, recorded), record.kind, &mut prepared) {
             Ok(()) => Ok(prepared.on_behalf_of(session)),
             Err(failure) => {
                 let invocation = Some(prepared.record);

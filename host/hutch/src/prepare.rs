@@ -270,7 +270,8 @@ impl Host {
         &self,
         package: &Package,
         session: &Session,
-        (sequence, kind): (u64, EntryKind),
+        (sequence, recorded): (u64, &Record),
+        kind: EntryKind,
         prepared: &mut Prepared,
     ) -> Result<(), Failure> {
         let arguments = prepared.invocation.argv().get(leading(package.manifest()).count()..).unwrap_or_default();
@@ -278,8 +279,10 @@ impl Host {
         let decision = Gate::new(package.manifest(), contract.as_deref()).decide(arguments);
         let mut confirmation = decision.confirmation;
         let is_own = session.head()?.is_own(sequence);
-        // What a plan of here says that it changes, somebody here has let it change. Of a run that is made again nobody says so.
-        if is_own && kind != EntryKind::Apply {
+        // What a plan of here says that it changes, and what a run of here has changed, somebody here has let it change.
+        let in_folders = recorded.folders.values().any(|folder| !folder.changes.is_empty());
+        let is_let = kind == EntryKind::Apply || recorded.changes_state() || (recorded.kept && in_folders);
+        if is_own && !is_let {
             prepared.reads = expected::reads(package, arguments)?;
         }
         if !is_own {
