@@ -161,6 +161,13 @@ fn item_answer(item: &Item) -> ItemAnswer {
     }
 }
 
+/// Whether a text is long, and longer still as JSON writes it, where a byte without a letter takes six.
+fn is_bulky(text: &str) -> bool {
+    const SHORT_BYTES: usize = 1 << 20;
+    let written = || text.bytes().filter(|byte| *byte < 0x20 && !matches!(byte, b'\n' | b'\r' | b'\t')).count() * 6;
+    text.len() > SHORT_BYTES && written() > text.len() / 2
+}
+
 /// A file as an entry had left it, or as it is now, as a [`FileAnswer`]; a report where it is longer than an answer may be.
 pub fn file_value(
     session: &Session,
@@ -185,7 +192,8 @@ pub fn file_value(
     read?;
     let size = content.len();
     let (encoding, content) = match String::from_utf8(content) {
-        Ok(text) => ("utf-8", text),
+        Ok(text) if !is_bulky(&text) => ("utf-8", text),
+        Ok(text) => ("base64", data_encoding::BASE64.encode(text.as_bytes())),
         Err(error) => ("base64", data_encoding::BASE64.encode(error.as_bytes())),
     };
     Ok(Ok(json!(FileAnswer { path: text.to_owned(), size, encoding, content })))
