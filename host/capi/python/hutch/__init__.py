@@ -285,7 +285,8 @@ class Package:
         :param bare: leave the package out.
         :raises Error: it can't be made again, or comes to something else.
         """
-        return self.call("prove", bare=bare, **({} if entry is None else {"entry": entry})).stdout
+        named: Dict[str, Any] = {} if entry is None else {"entry": entry}
+        return self.call("prove", bare=bare, **named).stdout
 
     def ledger(self) -> Iterator[Dict[str, Any]]:
         """Summaries of all entries, the last first; those that are written meanwhile are not among them."""
